@@ -1,0 +1,117 @@
+"""geodiv: does a map of people's visits give away what people did in a cell? Check it, and repair the cells that do.
+
+The names below are the public interface; each is loaded when it is first used, so importing geodiv costs nothing.
+"""
+
+# The floors of the house. Imports go down, or up the list inside a floor:
+#   1 what we talk about    text errors taxonomy ground labels attribute policy publication plan
+#   2 pure knowledge        measures grids
+#   3 counting people       sources intake engines tabulation
+#   4 judging               reference scores
+#   5 acting                remedies release verify enforce textbook audits
+#   6 leaving the building  geopackage ... run cli
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Taxonomy": "taxonomy",
+    "Nominal": "attribute",
+    "Ordinal": "attribute",
+    "Numeric": "attribute",
+    "Policy": "policy",
+    "Global": "policy",
+    "Ring": "policy",
+    "Region": "policy",
+    "Weights": "policy",
+    "Publication": "publication",
+    "Plan": "plan",
+    "H3Grid": "grids.h3",
+    "SquareGrid": "grids.square",
+    "ZoneGrid": "grids.zones",
+    "ColumnGrid": "grids.column",
+    "Tabulation": "tabulation",
+    "tabulate": "tabulation",
+    "score": "scores",
+    "Release": "release",
+    "Outcome": "enforce",
+    "enforce": "enforce",
+    "read_release": "geopackage",
+    "Run": "run",
+    "read_run": "run",
+    "cell_attribute_table": "textbook",
+    "entropy_diversity": "textbook",
+    "closeness": "textbook",
+    "posterior_shift": "textbook",
+    "remedy": "textbook",
+    "enforce_l_diversity": "textbook",
+    "GeodivError": "errors",
+    "UsageError": "errors",
+    "SourceError": "errors",
+    "TaxonomyError": "errors",
+    "PolicyError": "errors",
+    "GridError": "errors",
+    "UnknownValueError": "errors",
+    "WriteError": "errors",
+    "VerificationError": "errors",
+    "NotConverged": "errors",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'geodiv' has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if TYPE_CHECKING:
+    from .attribute import Nominal as Nominal
+    from .attribute import Numeric as Numeric
+    from .attribute import Ordinal as Ordinal
+    from .enforce import Outcome as Outcome
+    from .enforce import enforce as enforce
+    from .errors import GeodivError as GeodivError
+    from .errors import GridError as GridError
+    from .errors import NotConverged as NotConverged
+    from .errors import PolicyError as PolicyError
+    from .errors import SourceError as SourceError
+    from .errors import TaxonomyError as TaxonomyError
+    from .errors import UnknownValueError as UnknownValueError
+    from .errors import UsageError as UsageError
+    from .errors import VerificationError as VerificationError
+    from .errors import WriteError as WriteError
+    from .geopackage import read_release as read_release
+    from .grids.column import ColumnGrid as ColumnGrid
+    from .grids.h3 import H3Grid as H3Grid
+    from .grids.square import SquareGrid as SquareGrid
+    from .grids.zones import ZoneGrid as ZoneGrid
+    from .plan import Plan as Plan
+    from .policy import Global as Global
+    from .policy import Policy as Policy
+    from .policy import Region as Region
+    from .policy import Ring as Ring
+    from .policy import Weights as Weights
+    from .publication import Publication as Publication
+    from .release import Release as Release
+    from .run import Run as Run
+    from .run import read_run as read_run
+    from .scores import score as score
+    from .tabulation import Tabulation as Tabulation
+    from .tabulation import tabulate as tabulate
+    from .taxonomy import Taxonomy as Taxonomy
+    from .textbook import cell_attribute_table as cell_attribute_table
+    from .textbook import closeness as closeness
+    from .textbook import enforce_l_diversity as enforce_l_diversity
+    from .textbook import entropy_diversity as entropy_diversity
+    from .textbook import posterior_shift as posterior_shift
+    from .textbook import remedy as remedy
