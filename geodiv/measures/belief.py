@@ -1,19 +1,17 @@
 """What a reader of the published labels believes about the values below them, and how far that moved.
 
-A reader who sees the shares P of the published labels, and knows the mix of the values within each label from the
-reference, believes ``belief(v) = P(c) q(v | c)``, c the label of v; before, ``prior(v) = Q^h(c) q(v | c)``. At the finest
-level belief is P and prior is Q, so one path serves both.
+A reader who sees the shares P of the published labels, and knows the mix of the values within each label from
+the reference, believes ``belief(v) = P(c) q(v | c)``, c the label of v; before,
+``prior(v) = Q^h(c) q(v | c)``. At the finest level belief is P and prior is Q, so one path serves both.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from .diversity import FloatArray
+from .diversity import FloatArray, IntArray
 
 
 def within_class(q: ArrayLike, up: ArrayLike, labels: int, overall: ArrayLike) -> FloatArray:
@@ -33,8 +31,8 @@ def within_class(q: ArrayLike, up: ArrayLike, labels: int, overall: ArrayLike) -
     Returns
     -------
     (zones, values) or (values,) float64
-        0 to 1; the values below one label sum to 1 and a label of one value has exactly 1. A label without mass in `q`
-        takes its mix in `overall`; without mass there too, it is spread evenly over its values.
+        0 to 1; the values below one label sum to 1 and a label of one value has exactly 1. A label without
+        mass in `q` takes its mix in `overall`; without mass there too, it is spread evenly over its values.
 
     Examples
     --------
@@ -80,11 +78,11 @@ def spread(label_shares: ArrayLike, within: ArrayLike, up: ArrayLike) -> FloatAr
     array([0.3, 0.1, 0.6])
     """
     codes = np.asarray(up, dtype=np.int64)
-    belief: FloatArray = np.asarray(label_shares, dtype=np.float64)[..., codes] * np.asarray(within, dtype=np.float64)
-    return belief
+    above: FloatArray = np.asarray(label_shares, dtype=np.float64)[..., codes]
+    return above * np.asarray(within, dtype=np.float64)
 
 
-def max_shift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> Any:
+def max_shift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> FloatArray:
     """Largest rise or fall of the belief in one value of the sensitive tier.
 
     Parameters
@@ -107,7 +105,7 @@ def max_shift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> Any:
     return _largest(np.abs(np.asarray(belief, dtype=np.float64) - np.asarray(prior, dtype=np.float64)), tier)
 
 
-def max_lift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> Any:
+def max_lift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> FloatArray:
     """Largest ratio of the belief in one value of the sensitive tier to its prior.
 
     Parameters
@@ -120,25 +118,26 @@ def max_lift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> Any:
     Returns
     -------
     (...) float64
-        0 or more; inf where a value is believed that the prior ruled out; a value with neither is ignored; 0 when no
-        value of the tier is believed; nan where either row holds a nan.
+        0 or more; inf where a value is believed that the prior ruled out; a value with neither is ignored; 0
+        when no value of the tier is believed; nan where either row holds a nan.
 
     Notes
     -----
-    A bound on differences lets a rare value grow many times over: .04 -> .12 is a shift of .08 and a lift of 3. The
-    ratio bounds it, as beta-likeness does (Cao and Karras 2012, Proceedings of the VLDB Endowment 5(11), 1388-1399).
+    A bound on differences lets a rare value grow many times over: .04 -> .12 is a shift of .08 and a lift of
+    3. The ratio bounds it, as beta-likeness does (Cao and Karras 2012, Proceedings of the VLDB Endowment
+    5(11), 1388-1399).
 
     Examples
     --------
     >>> max_lift([[0.88, 0.12], [0.5, 0.5]], [[0.96, 0.04], [1.0, 0.0]], [True, True]).round(3)
     array([ 3., inf])
     """
-    belief, prior = np.broadcast_arrays(np.asarray(belief, dtype=np.float64), np.asarray(prior, dtype=np.float64))
+    belief, prior = np.broadcast_arrays(np.asarray(belief, np.float64), np.asarray(prior, np.float64))
     without_prior = np.where(belief > 0, np.inf, np.where(np.isnan(belief + prior), np.nan, 0.0))
     return _largest(np.divide(belief, prior, out=without_prior, where=prior > 0), tier)
 
 
-def top_share(belief: ArrayLike, tier: ArrayLike) -> Any:
+def top_share(belief: ArrayLike, tier: ArrayLike) -> FloatArray:
     """Largest belief in one value of the sensitive tier.
 
     Parameters
@@ -161,7 +160,7 @@ def top_share(belief: ArrayLike, tier: ArrayLike) -> Any:
     return _largest(np.asarray(belief, dtype=np.float64), tier)
 
 
-def top(shares: ArrayLike) -> Any:
+def top(shares: ArrayLike) -> IntArray:
     """Code of the most common value; of several, the first in label order.
 
     Parameters
@@ -181,19 +180,22 @@ def top(shares: ArrayLike) -> Any:
     """
     shares = np.asarray(shares)
     if shares.shape[-1] == 0:
-        return np.full(shares.shape[:-1], -1)[()]
-    return np.where((shares > 0).any(axis=-1), shares.argmax(axis=-1), -1)[()]
+        return np.full(shares.shape[:-1], -1)
+    out: IntArray = np.where((shares > 0).any(axis=-1), shares.argmax(axis=-1), -1)[()]
+    return out
 
 
-def _mix(q: FloatArray, codes: NDArray[np.int64], labels: int, default: FloatArray) -> FloatArray:
+def _mix(q: FloatArray, codes: IntArray, labels: int, default: FloatArray) -> FloatArray:
     """q(v | c), with `default` for the labels that have no mass in a row."""
     values = len(codes)
     member = sparse.csr_array((np.ones(values), (np.arange(values), codes)), shape=(values, labels))
     mass = (q.reshape(-1, values) @ member).reshape(*q.shape[:-1], labels)[..., codes]
-    out = np.broadcast_to(default, q.shape).copy()
-    return np.divide(q, mass, out=out, where=mass > 0)
+    out: FloatArray = np.broadcast_to(default, q.shape).copy()
+    np.divide(q, mass, out=out, where=mass > 0)
+    return out
 
 
-def _largest(x: FloatArray, tier: ArrayLike) -> Any:
+def _largest(x: FloatArray, tier: ArrayLike) -> FloatArray:
     largest = np.where(np.asarray(tier, dtype=bool), x, 0.0).max(axis=-1, initial=0.0)
-    return np.where(np.isnan(x).any(axis=-1), np.nan, largest)[()]
+    out: FloatArray = np.where(np.isnan(x).any(axis=-1), np.nan, largest)[()]
+    return out

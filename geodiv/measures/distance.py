@@ -1,17 +1,15 @@
-"""How far a zone's mix is from another: the Earth Mover's Distance on a tree, and what chance alone would give.
+"""How far one mix is from another: the Earth Mover's Distance on a tree, and what chance alone gives.
 
 References
 ----------
-Li, N., Li, T. and Venkatasubramanian, S. (2007). t-Closeness: privacy beyond k-anonymity and l-diversity. Proceedings of
-the 23rd IEEE International Conference on Data Engineering, 106-115.
+Li, N., Li, T. and Venkatasubramanian, S. (2007). t-Closeness: privacy beyond k-anonymity and l-diversity.
+Proceedings of the 23rd IEEE International Conference on Data Engineering, 106-115.
 
-Diaconis, P. and Zabell, S. (1991). Closed form summation for classical distributions: variations on a theme of
-de Moivre. Statistical Science 6(3), 284-302.
+Diaconis, P. and Zabell, S. (1991). Closed form summation for classical distributions: variations on a theme
+of de Moivre. Statistical Science 6(3), 284-302.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +19,7 @@ from ..ground import Tree
 from .diversity import FloatArray
 
 
-def tree_distance(p: ArrayLike, q: ArrayLike, tree: Tree) -> Any:
+def tree_distance(p: ArrayLike, q: ArrayLike, tree: Tree) -> FloatArray:
     """Earth Mover's Distance of two mixes whose values are the leaves of a tree.
 
     Parameters
@@ -38,9 +36,9 @@ def tree_distance(p: ArrayLike, q: ArrayLike, tree: Tree) -> Any:
 
     Notes
     -----
-    ``D(p, q) = sum_e w_e |P(below e) - Q(below e)|``: what lies below an edge and should not must cross it. For the star
-    it is total variation, for the path the ordered distance ``sum |cumsum(p - q)| / (m - 1)``, for a taxonomy the
-    hierarchical distance of t-closeness (Li, Li and Venkatasubramanian 2007, section 5).
+    ``D(p, q) = sum_e w_e |P(below e) - Q(below e)|``: what lies below an edge and should not must cross it.
+    For the star it is total variation, for the path the ordered distance ``sum |cumsum(p - q)| / (m - 1)``,
+    for a taxonomy the hierarchical distance of t-closeness (Li, Li and Venkatasubramanian 2007).
 
     Examples
     --------
@@ -54,14 +52,12 @@ def tree_distance(p: ArrayLike, q: ArrayLike, tree: Tree) -> Any:
     np.float64(0.2)
     """
     gap = np.asarray(p, dtype=np.float64) - np.asarray(q, dtype=np.float64)
-    if _is_star(tree):
-        distance = np.abs(gap) @ tree.weight
-    else:
-        distance = np.abs(_below(gap, tree)) @ tree.weight
-    return np.where(np.isnan(gap).any(axis=-1), np.nan, distance)[()]
+    distance = np.abs(_below(gap, tree)) @ tree.weight
+    out: FloatArray = np.where(np.isnan(gap).any(axis=-1), np.nan, distance)[()]
+    return out
 
 
-def noise_floor(n: ArrayLike, q: ArrayLike, tree: Tree) -> Any:
+def noise_floor(n: ArrayLike, q: ArrayLike, tree: Tree) -> FloatArray:
     """Expected distance to `q` of a zone whose contributions were drawn from `q` itself.
 
     Parameters
@@ -76,14 +72,15 @@ def noise_floor(n: ArrayLike, q: ArrayLike, tree: Tree) -> Any:
     Returns
     -------
     (zones,) float64
-        0 to 1, falling like ``1 / sqrt(n)``: a distance near it says nothing about the zone. nan for n = 0 and for a
-        row of `q` with a nan.
+        0 to 1, falling like ``1 / sqrt(n)``: a distance near it says nothing about the zone. nan for n = 0
+        and for a row of `q` with a nan.
 
     Notes
     -----
-    Each edge of the tree sees a binomial deviation, ``sum_e w_e E|X / n - Q_e|``, X ~ Bin(n, Q_e), and by de Moivre
-    ``E|X - n Q| = 2 (k + 1) C(n, k + 1) Q^(k + 1) (1 - Q)^(n - k)`` with ``k = floor(n Q)`` (Diaconis and Zabell 1991,
-    theorem 1), here in logs. Where n Q is whole, k = n Q and k = n Q - 1 give the same value, so rounding does no harm.
+    Each edge of the tree sees a binomial deviation, ``sum_e w_e E|X / n - Q_e|``, X ~ Bin(n, Q_e), and by de
+    Moivre ``E|X - n Q| = 2 (k + 1) C(n, k + 1) Q^(k + 1) (1 - Q)^(n - k)`` with ``k = floor(n Q)`` (Diaconis
+    and Zabell 1991), here in logs. Where n Q is whole, k = n Q and k = n Q - 1 give the same
+    value, so rounding does no harm.
 
     Examples
     --------
@@ -93,7 +90,7 @@ def noise_floor(n: ArrayLike, q: ArrayLike, tree: Tree) -> Any:
     """
     q = np.asarray(q, dtype=np.float64)
     n = np.asarray(n, dtype=np.float64)[..., None]
-    below = np.clip(q if _is_star(tree) else _below(q, tree), 0.0, 1.0)
+    below = np.clip(_below(q, tree), 0.0, 1.0)
     k = np.clip(np.floor(n * below), 0.0, np.maximum(n - 1, 0.0))
     log_mean = (
         special.gammaln(n + 1)
@@ -103,10 +100,14 @@ def noise_floor(n: ArrayLike, q: ArrayLike, tree: Tree) -> Any:
         + special.xlog1py(n - k, -below)
     )
     floor = (2 * np.exp(log_mean) / np.maximum(n, 1.0)) @ tree.weight
-    return np.where((n[..., 0] >= 1) & ~np.isnan(q).any(axis=-1), floor, np.nan)[()]
+    out: FloatArray = np.where((n[..., 0] >= 1) & ~np.isnan(q).any(axis=-1), floor, np.nan)[()]
+    return out
 
 
 def _below(x: FloatArray, tree: Tree) -> FloatArray:
+    """(..., edges): what lies below each edge; a star's edges are its values, without a product."""
+    if _is_star(tree):
+        return x
     rows = x.reshape(-1, x.shape[-1])
     masses: FloatArray = rows @ sparse.csr_array(tree.below).T
     return masses.reshape(*x.shape[:-1], tree.below.shape[0])

@@ -2,19 +2,18 @@
 
 References
 ----------
-Machanavajjhala, A., Kifer, D., Gehrke, J. and Venkitasubramaniam, M. (2007). l-Diversity: privacy beyond k-anonymity.
-ACM Transactions on Knowledge Discovery from Data 1(1), article 3.
+Machanavajjhala, A., Kifer, D., Gehrke, J. and Venkitasubramaniam, M. (2007). l-Diversity: privacy beyond
+k-anonymity. ACM Transactions on Knowledge Discovery from Data 1(1), article 3.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 def shares(counts: ArrayLike) -> FloatArray:
@@ -32,7 +31,8 @@ def shares(counts: ArrayLike) -> FloatArray:
 
     Notes
     -----
-    ``p_v = n_v / sum_w n_w``. A person may hold several values, so the sum is that of contributions, not of persons.
+    ``p_v = n_v / sum_w n_w``. A person may hold several values, so the sum is that of contributions, not of
+    persons.
 
     Examples
     --------
@@ -44,10 +44,11 @@ def shares(counts: ArrayLike) -> FloatArray:
     """
     counts = np.asarray(counts, dtype=np.float64)
     total = counts.sum(axis=-1, keepdims=True)
-    return np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
+    out: FloatArray = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
+    return out
 
 
-def effective_count(shares: ArrayLike) -> Any:
+def effective_count(shares: ArrayLike) -> FloatArray:
     """Effective number of values, ``exp(H)``.
 
     Parameters
@@ -58,13 +59,14 @@ def effective_count(shares: ArrayLike) -> Any:
     Returns
     -------
     (...) float64
-        In values, ``1 <= L <= number of positive shares``; nan for an empty row (all nan, or nothing above 0).
+        In values, ``1 <= L <= number of positive shares``; nan for an empty row (all nan, or nothing above
+        0).
 
     Notes
     -----
-    ``L = exp(-sum p ln p)``: entropy l-diversity holds when ``L >= l`` (Machanavajjhala et al. 2007). It is the plug-in
-    estimate: what is released is these persons, not a sample of others. In floating point L of (1, 1, 1) is
-    2.9999999999999996: compare it by `geodiv.policy.meets` only.
+    ``L = exp(-sum p ln p)``: entropy l-diversity holds when ``L >= l`` (Machanavajjhala et al. 2007). It is
+    the plug-in estimate: what is released is these persons, not a sample of others. In floating point L of
+    (1, 1, 1) is 2.9999999999999996: compare it by `geodiv.policy.meets` only.
 
     Examples
     --------
@@ -74,10 +76,11 @@ def effective_count(shares: ArrayLike) -> Any:
     array([ 1., nan])
     """
     shares = np.asarray(shares, dtype=np.float64)
-    return np.where((shares > 0).any(axis=-1), np.exp(special.entr(shares).sum(axis=-1)), np.nan)[()]
+    out: FloatArray = np.where((shares > 0).any(axis=-1), np.exp(special.entr(shares).sum(axis=-1)), np.nan)[()]
+    return out
 
 
-def distinct(counts: ArrayLike) -> Any:
+def distinct(counts: ArrayLike) -> IntArray:
     """Number of values that occur: distinct l-diversity.
 
     Parameters
@@ -99,10 +102,11 @@ def distinct(counts: ArrayLike) -> Any:
     >>> distinct([[41, 3, 2, 2], [34, 0, 0, 0]])
     array([4, 1])
     """
-    return (np.asarray(counts) > 0).sum(axis=-1)
+    out: IntArray = (np.asarray(counts) > 0).sum(axis=-1)
+    return out
 
 
-def recursive_c(shares: ArrayLike, l: int) -> Any:  # noqa: E741  the name in the literature
+def recursive_c(shares: ArrayLike, l: int) -> FloatArray:  # noqa: E741  the name in the literature
     """The least c at which recursive (c, l)-diversity still fails, ``r_1 / (r_l + ... + r_m)``.
 
     Parameters
@@ -120,7 +124,8 @@ def recursive_c(shares: ArrayLike, l: int) -> Any:  # noqa: E741  the name in th
     Notes
     -----
     With the shares in descending order r_1 >= r_2 >= ... >= r_m, (c, l)-diversity holds when
-    ``r_1 < c (r_l + ... + r_m)``, strictly (Machanavajjhala et al. 2007): so it holds for each c above this value.
+    ``r_1 < c (r_l + ... + r_m)``, strictly (Machanavajjhala et al. 2007): so it holds for each c above this
+    value.
 
     Examples
     --------
@@ -134,4 +139,5 @@ def recursive_c(shares: ArrayLike, l: int) -> Any:  # noqa: E741  the name in th
     largest = shares.max(axis=-1, initial=0.0)
     tail = descending[..., l - 1 :].sum(axis=-1)
     without_tail = np.where(largest > 0, np.inf, np.nan)
-    return np.divide(largest, tail, out=without_tail, where=(tail > 0) & (largest > 0))[()]
+    out: FloatArray = np.divide(largest, tail, out=without_tail, where=(tail > 0) & (largest > 0))[()]
+    return out
