@@ -1,10 +1,11 @@
-"""Sensitive attributes: which values there are, in which order, and what is missing. Order is declared, never guessed."""
+"""Sensitive attributes: their values, their order, and what is missing. Order is declared, never guessed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,8 +18,21 @@ from .text import MISSING, as_text
 
 Unknown = Literal["error", "own value"]
 Distance = Literal["total variation", "hierarchical"]
-RESERVED = frozenset({"fid", "geom", "geometry", "cell_id", "members", "n_members", "persons", "area_m2", "remedy",
-                      "final_remedy", "zone_id"})  # fmt: skip
+RESERVED = frozenset(
+    [
+        "fid",
+        "geom",
+        "geometry",
+        "cell_id",
+        "members",
+        "n_members",
+        "persons",
+        "area_m2",
+        "remedy",
+        "final_remedy",
+        "zone_id",
+    ]
+)
 """Column names of the files that geodiv writes, compared without case: GeoPackage cannot hold two of them."""
 
 
@@ -43,7 +57,7 @@ class Attribute(Protocol):
         """The declared value of each distinct text of the column; missing markers become ``(missing)``."""
 
     def space(self, occurring: Iterable[str]) -> LabelSpace:
-        """The labels of every level and the ground distance, given the values that occur (as `recognise` gave them)."""
+        """The labels of every level and the ground distance, given the values (of `recognise`) that occur."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +96,8 @@ class Nominal:
         _normalise(self)
         if self.distance not in ("total variation", "hierarchical"):
             raise PolicyError(
-                f"distance of '{self.column}': expected 'total variation' or 'hierarchical', got {self.distance!r}."
+                f"distance of '{self.column}': expected 'total variation' or 'hierarchical', "
+                f"got {self.distance!r}."
             )
         if self.distance == "hierarchical" and self.taxonomy is None:
             raise PolicyError(f"'{self.column}': distance = 'hierarchical' needs a taxonomy.")
@@ -93,7 +108,8 @@ class Nominal:
         """The declared value of each distinct text; see `Attribute`."""
         values = _without_markers(self, texts)
         if self.taxonomy is not None and self.unknown == "error":
-            _check_known(self, values, self.taxonomy.values, f"taxonomy '{self.taxonomy.name}' {self.taxonomy.version}")
+            where = f"taxonomy '{self.taxonomy.name}' {self.taxonomy.version}"
+            _check_known(self, values, self.taxonomy.values, where)
         return values
 
     def space(self, occurring: Iterable[str]) -> LabelSpace:
@@ -101,6 +117,8 @@ class Nominal:
         occurring = set(occurring)
         declared = set(self.taxonomy.values) if self.taxonomy else set()
         values = sorted((declared | occurring) - {MISSING})
+        if self.taxonomy is None and self.unknown == "error" and values:
+            _check_declared(self, values)
         return _space(self, values, MISSING in occurring, self._tree)
 
     def _tree(self, space: LabelSpace, missing: bool) -> Tree:
@@ -153,7 +171,9 @@ class Ordinal:
     def space(self, occurring: Iterable[str]) -> LabelSpace:
         """Labels and ground distance; see `Attribute`."""
         positions = self.positions or range(len(self.order))
-        return _space(self, self.order, MISSING in set(occurring), lambda _, missing: path(positions, missing))
+        return _space(
+            self, self.order, MISSING in set(occurring), lambda _, missing: path(positions, missing)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +184,8 @@ class Numeric:
     ----------
     column : str
     edges : sequence of float
-        Ascending; bands are ``[e_i, e_i+1)`` and the last one is closed. Open ends are -inf and inf. In the unit of
-        the column. A number outside is an error.
+        Ascending; bands are ``[e_i, e_i+1)`` and the last one is closed. Open ends are -inf and inf. In the
+        unit of the column. A number outside is an error.
     positions : sequence of float, optional
         One a band; equal gaps otherwise.
     taxonomy, missing, sensitive, gates, level
@@ -189,7 +209,7 @@ class Numeric:
     def __post_init__(self) -> None:
         _normalise(self)
         object.__setattr__(self, "edges", _numbers(self.column, "edges", self.edges))
-        if len(self.edges) < 2 or any(not a < b for a, b in zip(self.edges, self.edges[1:], strict=False)):
+        if len(self.edges) < 2 or any(not a < b for a, b in pairwise(self.edges)):
             raise PolicyError(
                 f"edges of '{self.column}': expected at least two ascending numbers, got {list(self.edges)}."
             )
@@ -204,9 +224,7 @@ class Numeric:
         """The bands' labels, lowest first."""
         ends = [as_text(edge) for edge in self.edges]
         last = len(ends) - 2
-        return tuple(
-            f"[{a}, {b}{']' if i == last else ')'}" for i, (a, b) in enumerate(zip(ends, ends[1:], strict=False))
-        )
+        return tuple(f"[{a}, {b}{']' if i == last else ')'}" for i, (a, b) in enumerate(pairwise(ends)))
 
     def recognise(self, texts: Sequence[str]) -> list[str]:
         """The band of each distinct text; see `Attribute`."""
@@ -218,8 +236,8 @@ class Numeric:
         if outside.any():
             wrong = [values[known[i]] for i in np.flatnonzero(outside)]
             raise UnknownValueError(
-                f"values of '{self.column}' are outside its edges [{edges[0]}, {edges[-1]}]: {listed(wrong, 5)}. "
-                "Widen the edges (open ends: -inf, inf), or declare them in missing."
+                f"values of '{self.column}' are outside its edges [{edges[0]}, {edges[-1]}]: "
+                f"{listed(wrong, 5)}. Widen the edges (open ends: -inf, inf), or declare them in missing."
             )
         band = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, len(edges) - 2)
         bands = self.bands
@@ -243,8 +261,8 @@ def _space(attribute: Any, values: Sequence[str], missing: bool, tree: Any) -> L
         )
     if not space.publishable[attribute.level]:
         raise PolicyError(
-            f"level {attribute.level} of '{attribute.column}' has a single label: it would say nothing and pass "
-            "everything. Start at a finer level."
+            f"level {attribute.level} of '{attribute.column}' has a single label: it would say nothing and "
+            "pass everything. Start at a finer level."
         )
     return space.with_tree(tree(space, missing))
 
@@ -255,16 +273,23 @@ def _normalise(attribute: Any) -> None:
         raise PolicyError(f"an attribute's column: expected a name, got {column!r}.")
     if column.lower() in RESERVED:
         raise PolicyError(
-            f"attribute '{column}': this name is a column of the files that geodiv writes. Rename the column first."
+            f"attribute '{column}': this name is a column of the files that geodiv writes. "
+            "Rename the column first."
         )
     object.__setattr__(attribute, "missing", _texts(column, "missing", attribute.missing))
     if attribute.sensitive is not None:
         object.__setattr__(attribute, "sensitive", _texts(column, "sensitive", attribute.sensitive))
+    if not isinstance(attribute.gates, Mapping):
+        raise PolicyError(
+            f"gates of '{column}': expected a table such as {{l_min = 2}}, got {attribute.gates!r}."
+        )
     object.__setattr__(attribute, "gates", dict(attribute.gates))
     if not isinstance(attribute.level, int) or isinstance(attribute.level, bool) or attribute.level < 0:
         raise PolicyError(f"level of '{column}': expected 0, 1, ..., got {attribute.level!r}.")
     if getattr(attribute, "unknown", "error") not in ("error", "own value"):
-        raise PolicyError(f"unknown of '{column}': expected 'error' or 'own value', got {attribute.unknown!r}.")
+        raise PolicyError(
+            f"unknown of '{column}': expected 'error' or 'own value', got {attribute.unknown!r}."
+        )
     if attribute.taxonomy is not None and not isinstance(attribute.taxonomy, Taxonomy):
         raise PolicyError(
             f"taxonomy of '{column}': expected a Taxonomy (Taxonomy.read(path) reads one), "
@@ -329,15 +354,18 @@ def _check_order(column: str, order: Sequence[str], positions: Sequence[float] |
     if not order:
         raise PolicyError(f"order of '{column}': expected the values, lowest first, got none.")
     if len(set(order)) < len(order) or MISSING in order:
-        raise PolicyError(f"order of '{column}': expected different values, none of them missing, got {listed(order)}.")
+        raise PolicyError(
+            f"order of '{column}': expected different values, none of them missing, got {listed(order)}."
+        )
     if positions is None:
         return
     numbers = _numbers(column, "positions", positions)
     if len(numbers) != len(order) or any(
-        not (math.isfinite(b) and a < b) for a, b in zip((-math.inf, *numbers), numbers, strict=False)
+        not (math.isfinite(b) and a < b) for a, b in pairwise((-math.inf, *numbers))
     ):
         raise PolicyError(
-            f"positions of '{column}': expected {len(order)} ascending finite numbers, one a value, got {list(numbers)}."
+            f"positions of '{column}': expected {len(order)} ascending finite numbers, one a value, "
+            f"got {list(numbers)}."
         )
 
 
@@ -358,6 +386,6 @@ def _check_ordered_taxonomy(attribute: Any, order: Sequence[str]) -> None:
         if len(heads) != len(set(heads)):
             torn = sorted({label for label in heads if heads.count(label) > 1})
             raise TaxonomyError(
-                f"taxonomy '{taxonomy.name}' of '{attribute.column}': a coarse value of an ordered attribute holds "
-                f"neighbouring values only; {listed(torn)} at level{level} has a gap."
+                f"taxonomy '{taxonomy.name}' of '{attribute.column}': a coarse value of an ordered attribute "
+                f"holds neighbouring values only; {listed(torn)} at level{level} has a gap."
             )

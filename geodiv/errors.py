@@ -1,7 +1,7 @@
 """What can go wrong, said so that the reader knows what to do about it.
 
-Every error is a `GeodivError`, a `ValueError`. Messages say what was expected, what came, where, and what to do;
-they never hold a person id or a small count, since messages end up in logs.
+Every error is a `GeodivError`, a `ValueError`. Messages say what was expected, what came, where, and what to
+do; they never hold a person id or a small count, since messages end up in logs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ground distances: trees whose leaves are the values.
 
-Every distance of geodiv is the Earth Mover's Distance on a tree, ``sum_e w_e |P(below e) - Q(below e)|``; the kinds of
-attribute differ only in the tree that they build here.
+Every distance of geodiv is the Earth Mover's Distance on a tree, ``sum_e w_e |P(below e) - Q(below e)|``; the
+kinds of attribute differ only in the tree that they build here.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def star(values: int) -> Tree:
 
 
 def path(positions: Sequence[float], missing: bool) -> Tree:
-    """The path through `positions` (ascending, at least one), edges of gap / range; with a leaf for missing values.
+    """The path through `positions` (ascending, at least one), edges of gap / range; missing values a leaf.
 
     Parameters
     ----------
     positions : (values,) float
         Positions of the values in their order; a constant factor or shift changes nothing.
     missing : bool
-        Whether a last leaf hangs by an edge of 1/2 from the point halfway between the first and the last position,
-        splitting the edge that holds this point.
+        Whether a last leaf hangs by an edge of 1/2 from the point halfway between the first and the last
+        position, splitting the edge that holds this point.
     """
     points = np.asarray(positions, dtype=float)
     span = points[-1] - points[0]
@@ -68,13 +68,15 @@ def hierarchy(up: Sequence[NDArray[np.int64]], single_root: bool, missing: bool)
     up : sequence over levels of (values,) int64
         Label of each value at levels 0, 1, ..., without the missing value.
     single_root : bool
-        Whether the last level has one label, which is then the root; otherwise a root is added above it, so that H
-        is the number of level columns plus one.
+        Whether the last level has one label, which is then the root; otherwise a root is added above it, so
+        that H is the number of level columns plus one.
     missing : bool
         Whether a last leaf hangs from the root by an edge of 1/2.
     """
     height = len(up) - 1 if single_root else len(up)
-    blocks = [sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes))))) for codes in up[:height]]
+    blocks = [
+        sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes))))) for codes in up[:height]
+    ]
     below = sparse.vstack(blocks) if blocks else sparse.csr_array((0, len(up[0])))
     weight = np.full(below.shape[0], 1 / (2 * max(height, 1)))
     if missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,8 +20,8 @@ class LabelSpace:
     Parameters
     ----------
     levels : tuple over levels of tuple of str
-        ``levels[0]`` are the values (sorted as text, or in the declared order), ``levels[h]`` the labels of taxonomy
-        level h in the order of the first value below them: the label order that decides ties.
+        ``levels[0]`` are the values (sorted as text, or in the declared order), ``levels[h]`` the labels of
+        taxonomy level h in the order of the first value below them: the label order that decides ties.
     up : tuple over levels of (values,) int64
         ``up[h][v]``: code of the level-h label above value v; ``up[0]`` is the identity.
     publishable : tuple over levels of bool
@@ -66,7 +66,8 @@ def label_space(
     everything = (*values, MISSING) if missing else tuple(values)
     paths = {row[0]: row for row in taxonomy.rows} if taxonomy else {}
     height = taxonomy.height if taxonomy else 0
-    chains = [paths.get(value, (value,) * (height + 1)) for value in values]
+    above = {row[h]: row[h:] for h in range(height, 0, -1) for row in paths.values()}
+    chains = [paths.get(value) or _own_chain(value, above, height) for value in values]
     levels, up = [everything], [np.arange(len(everything))]
     for h in range(1, height + 1):
         column = [chain[h] for chain in chains]
@@ -83,9 +84,17 @@ def label_space(
         up=tuple(up),
         publishable=tuple(h == 0 or len(names) - missing > 1 for h, names in enumerate(levels)),
         sensitive=tuple(_any_below(tier, codes, len(names)) for codes, names in zip(up, levels, strict=True)),
-        certain=tuple(_any_below(certain, codes, len(names)) for codes, names in zip(up, levels, strict=True)),
+        certain=tuple(
+            _any_below(certain, codes, len(names)) for codes, names in zip(up, levels, strict=True)
+        ),
         tree=star(len(everything)),
     )
+
+
+def _own_chain(value: str, above: Mapping[str, tuple[str, ...]], height: int) -> tuple[str, ...]:
+    """A value outside the taxonomy keeps itself; one named like a label has what stands above that label."""
+    upper = above.get(value, (value,))
+    return (value,) * (height + 1 - len(upper)) + upper
 
 
 def _any_below(flags: NDArray[np.bool_], codes: NDArray[np.int64], labels: int) -> NDArray[np.bool_]:

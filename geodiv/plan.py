@@ -1,7 +1,7 @@
 """Plan: which zone each cell belongs to, at which level each zone publishes, and what is suppressed.
 
-Remedies write plans; they never touch a count. A plan knows cells by position in the table's sorted cell ids, and a
-zone by the position of its smallest member.
+Remedies write plans; they never touch a count. A plan knows cells by position in the table's sorted cell ids,
+and a zone by the position of its smallest member.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Plan:
         return sparse.csr_array((np.ones(cells), (row, np.arange(cells))), shape=(len(self.zones), cells))
 
     def merge(self, groups: sparse.csr_array) -> Plan:
-        """A plan in which the cells of each row of `groups` are one zone, not suppressed, at the starting levels.
+        """A plan in which the cells of each row of `groups` are one zone, unsuppressed, at starting levels.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Policy: the gates a zone must pass, the reference it is judged against, and the remedies for zones that fail."""
+"""Policy: the gates a zone must pass, the reference it is judged against, and the remedies where it fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ LADDER: tuple[Remedy, ...] = ("recode", "merge", "suppress")
 FLOORS = frozenset({"k_min", "l_min", "label_min"})
 """Gates that hold at or above their threshold; the others hold at or below it, ``c_max`` strictly."""
 
-GATES = ("k_min", "l_min", "c_max", "t_max", "shift_max", "lift_max", "share_max", "incidence_max", "label_min")
+GATES = (
+    "k_min",
+    "l_min",
+    "c_max",
+    "t_max",
+    "shift_max",
+    "lift_max",
+    "share_max",
+    "incidence_max",
+    "label_min",
+)
 """Every gate, in the order in which ``fails`` names them (``no_reference`` comes last)."""
 
 
@@ -41,18 +51,21 @@ def meets(gate: str, x: ArrayLike, threshold: float) -> NDArray[np.bool_]:
     Returns
     -------
     (...) bool
-        ``x >= threshold - tol`` for a floor, ``x <= threshold + tol`` for a ceiling, ``tol = 1e-9 max(1, |threshold|)``
-        (exp(H) of (1, 1, 1) is 2.9999999999999996); ``x < threshold`` for ``c_max``.
+        ``x >= threshold - tol`` for a floor, ``x <= threshold + tol`` for a ceiling,
+        ``tol = 1e-9 max(1, |threshold|)`` (exp(H) of (1, 1, 1) is 2.9999999999999996); ``c_max`` is strict,
+        ``x < threshold - tol``, so that what equals it fails, however its last digit was rounded.
 
     Examples
     --------
-    >>> bool(meets("l_min", 2.9999999999999996, 3)), bool(meets("c_max", 3.0, 3)), bool(meets("t_max", np.nan, 1))
-    (True, False, False)
+    >>> bool(meets("l_min", 2.9999999999999996, 3)), bool(meets("c_max", 3.0, 3))
+    (True, False)
+    >>> bool(meets("t_max", np.nan, 1))
+    False
     """
     x = np.asarray(x, dtype=float)
     tolerance = 1e-9 * max(1.0, abs(threshold))
     if gate == "c_max":
-        return x < threshold
+        return x < threshold - (tolerance if math.isfinite(threshold) else 0.0)
     if gate in FLOORS:
         return x >= threshold - tolerance
     return x <= threshold + tolerance
@@ -76,7 +89,8 @@ class Ring:
     min_persons : int, default 1
         Persons (once per cell) that a ring needs.
     fallback : {"global", "none"}
-        What a zone without a sufficient ring is judged against; with "none" the distance, shift and lift gates fail.
+        What a zone without a sufficient ring is judged against; with "none" the distance, shift and lift
+        gates fail.
     """
 
     order: int = 1
@@ -85,6 +99,7 @@ class Ring:
     fallback: Fallback = "global"
 
     def __post_init__(self) -> None:
+        _plain(self)
         _whole("order", self.order, 1)
         object.__setattr__(self, "max_order", self.order if self.max_order is None else self.max_order)
         _whole("max_order", self.max_order, self.order)
@@ -98,8 +113,8 @@ class Region:
     Parameters
     ----------
     regions : mapping of str to str
-        Region of each cell id. A merged zone takes every region that its members lie in; a cell without a region has
-        no reference and takes the fallback.
+        Region of each cell id. A merged zone takes every region that its members lie in; a cell without a
+        region has no reference and takes the fallback.
     min_persons, fallback
         As for `Ring`; a region does not widen.
     """
@@ -110,14 +125,16 @@ class Region:
 
     def __post_init__(self) -> None:
         if not isinstance(self.regions, Mapping):
-            raise PolicyError(f"regions: expected a mapping of cell id to region, got {type(self.regions).__name__}.")
+            raise PolicyError(
+                f"regions: expected a mapping of cell id to region, got {type(self.regions).__name__}."
+            )
         object.__setattr__(self, "regions", dict(self.regions))
         _check_fallback(self.min_persons, self.fallback)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Judge each zone against a weighted sum of other cells, by any libpysal ``Graph`` or ``W`` over cell ids.
+    """Judge each zone against a weighted sum of other cells, by any libpysal ``Graph`` or ``W`` of cell ids.
 
     Parameters
     ----------
@@ -157,6 +174,7 @@ class Gates:
     label_min: int | None = None
 
     def __post_init__(self) -> None:
+        _plain(self)
         _whole("k_min", self.k_min, 1)
         for name, low, high in _RANGES:
             value = getattr(self, name)
@@ -237,11 +255,15 @@ class Policy:
     residual: bool = True
 
     def __post_init__(self) -> None:
+        _plain(self)
         self.thresholds()
         if not isinstance(self.reference, Global | Ring | Region | Weights):
             raise PolicyError(f"reference: expected Global, Ring, Region or Weights, got {self.reference!r}.")
-        if isinstance(self.ladder, str) or tuple(r for r in LADDER if r in self.ladder) != tuple(self.ladder):
-            raise PolicyError(f"ladder: expected a sub-list of {listed(LADDER)} in this order, got {self.ladder!r}.")
+        ladder = () if isinstance(self.ladder, str) else tuple(self.ladder)
+        if isinstance(self.ladder, str) or tuple(r for r in LADDER if r in ladder) != ladder:
+            raise PolicyError(
+                f"ladder: expected a sub-list of {listed(LADDER)} in this order, got {self.ladder!r}."
+            )
         object.__setattr__(self, "ladder", tuple(self.ladder))
         if self.recode_scope not in ("zone", "release"):
             raise PolicyError(f"recode_scope: expected 'zone' or 'release', got {self.recode_scope!r}.")
@@ -263,16 +285,25 @@ class Policy:
                     f"gates of '{attribute.column}': expected gates an attribute may override{why}, "
                     f"got {name!r}.{did_you_mean(name, known)}"
                 )
-        return replace(gates, **attribute.gates)
+        own: dict[str, Any] = dict(attribute.gates)
+        return replace(gates, **own)
 
     def check(self, attribute: Attribute, values: int) -> None:
         """Raise when a gate asks more than an attribute with this many values can give."""
         l_min = self.thresholds(attribute).l_min
         if l_min is not None and not meets("l_min", values, l_min):
             raise PolicyError(
-                f"l_min = {l_min:g} for '{attribute.column}': it has {values} values, and no zone can be more diverse "
-                "than that. Lower l_min, or give the attribute gates of its own."
+                f"l_min = {l_min:g} for '{attribute.column}': it has {values} values, and no zone can be "
+                "more diverse than that. Lower l_min, or give the attribute gates of its own."
             )
+
+
+def _plain(record: Any) -> None:
+    """Numbers of NumPy become Python's, so that a policy can be compared, echoed and written."""
+    for f in fields(record):
+        value = getattr(record, f.name)
+        if isinstance(value, np.generic):
+            object.__setattr__(record, f.name, value.item())
 
 
 def _is_number(value: Any) -> bool:

@@ -18,7 +18,8 @@ class Publication:
         The note is the choice that was made, in words.
     keywords : tuple of str
     count_min : int, default 3
-        Label counts below it are hidden, and one more beside them; a view, not a remedy, and no gate relies on it.
+        Label counts below it are hidden, and one more beside them; a view, not a remedy, and no gate relies
+        on it.
     """
 
     title: str = "geodiv release"

@@ -21,8 +21,8 @@ class Taxonomy:
     Parameters
     ----------
     rows : tuple of tuple of str
-        One row a value: the value, its level-1 label, its level-2 label, ..., all of one length. A blank level
-        repeats the label before it.
+        One row a value: the value, its level-1 label, its level-2 label, ..., all of one length. A blank
+        level repeats the label before it.
     name : str, default "taxonomy"
     version : str, default ""
         Two releases under different taxonomies cannot be compared, so the version travels with the data.
@@ -30,8 +30,8 @@ class Taxonomy:
     Raises
     ------
     TaxonomyError
-        Two rows for a value, a label with two parents, rows of different lengths, an empty value, or ``(missing)``
-        as a value (it is its own class at every level).
+        Two rows for a value, a label with two parents, rows of different lengths, an empty value, or
+        ``(missing)`` as a value (it is its own class at every level).
 
     Examples
     --------
@@ -52,13 +52,18 @@ class Taxonomy:
     def of(cls, parents: Mapping[Any, Any], name: str = "taxonomy", version: str = "") -> Taxonomy:
         """The taxonomy in which each key's parent is its value.
 
-        A parent that is itself a key has a parent of its own one level up, so chains give several levels; a value
-        whose chain is shorter repeats its last label. A chain that returns to itself is a `TaxonomyError`.
+        A parent that is itself a key has a parent of its own one level up, so chains give several levels; a
+        value whose chain is shorter repeats its last label. A chain that returns to itself is a
+        `TaxonomyError`.
         """
         up = {as_text(k): as_text(v) for k, v in parents.items()}
-        up = {k: v for k, v in up.items() if k != v} | {k: v for k, v in up.items() if k == v}
+        if len(up) < len(parents):
+            twice = _repeated(as_text(k) for k in parents)
+            raise TaxonomyError(f"expected one parent a value, got several for {listed(sorted(twice))}.")
         inner = {v for k, v in up.items() if k != v}
-        chains = [_chain(leaf, up) for leaf in up if leaf not in inner or up[leaf] == leaf]
+        chains = [
+            chain for leaf in up if (chain := _chain(leaf, up)) and (leaf not in inner or up[leaf] == leaf)
+        ]
         height = max((len(chain) for chain in chains), default=1)
         return cls(tuple(c + (c[-1],) * (max(height, 2) - len(c)) for c in chains), name, version)
 
@@ -76,21 +81,25 @@ class Taxonomy:
         path = Path(path)
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
-                lines = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+                reader = csv.reader(file)
+                lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
         except OSError as error:
             raise SourceError(f"expected a taxonomy at '{path}', got: {error.strerror or error}.") from error
         except (UnicodeDecodeError, csv.Error) as error:
             raise SourceError(f"expected a UTF-8 CSV at '{path}', got: {error}. Save it as UTF-8.") from error
-        header = [cell.strip().lower() for cell in lines[0]] if lines else []
+        header = [cell.strip().lower() for cell in lines[0][1]] if lines else []
         expected = ["value", *(f"level{i}" for i in range(1, len(header)))]
         if len(header) < 2 or header != expected:
             raise SourceError(
-                f"expected the columns value, level1, level2, ... in '{path}', got: {listed(header) or 'nothing'}."
+                f"expected the columns value, level1, level2, ... in '{path}', "
+                f"got: {listed(header) or 'nothing'}."
             )
-        for number, row in enumerate(lines[1:], start=2):
+        for number, row in lines[1:]:
             if len(row) > len(header):
-                raise SourceError(f"expected {len(header)} columns in '{path}', row {number}; got {len(row)}.")
-        rows = tuple(tuple(row) + ("",) * (len(header) - len(row)) for row in lines[1:])
+                raise SourceError(
+                    f"expected {len(header)} columns in '{path}', line {number}; got {len(row)}."
+                )
+        rows = tuple(tuple(row) + ("",) * (len(header) - len(row)) for _, row in lines[1:])
         try:
             return cls(rows, path.stem, version)
         except TaxonomyError as error:

@@ -16,8 +16,8 @@ def as_text(value: Any) -> str:
     Parameters
     ----------
     value : str, bool, int, float, Decimal, or anything with a ``str``
-        A whole number, also a float, is written without a decimal point; booleans as 'true' and 'false'; other
-        floats as Python's ``str``. None and NaN are `MISSING`.
+        A whole number, also a float, is written without a decimal point; booleans as 'true' and 'false';
+        other floats as Python's ``str``. None and NaN are `MISSING`.
 
     Examples
     --------
@@ -26,9 +26,9 @@ def as_text(value: Any) -> str:
     """
     if isinstance(value, str):
         return str(value)
-    if value is None or value != value or str(value) == "<NA>":
+    if value is None or str(value) == "<NA>" or value != value:
         return MISSING
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return "true" if value else "false"
     if isinstance(value, float | Decimal) or type(value).__name__.startswith("float"):
         number = float(value)

@@ -76,7 +76,8 @@ def effective_count(shares: ArrayLike) -> FloatArray:
     array([ 1., nan])
     """
     shares = np.asarray(shares, dtype=np.float64)
-    out: FloatArray = np.where((shares > 0).any(axis=-1), np.exp(special.entr(shares).sum(axis=-1)), np.nan)[()]
+    effective = np.exp(special.entr(shares).sum(axis=-1))
+    out: FloatArray = np.where((shares > 0).any(axis=-1), effective, np.nan)[()]
     return out
 
 
