@@ -1,0 +1,7 @@
+"""``python -m geodiv`` is ``geodiv``."""
+
+from __future__ import annotations
+
+from .cli import main
+
+main()

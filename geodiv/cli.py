@@ -1,0 +1,219 @@
+"""The command line: one function per verb. Parse, call, print."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import __version__
+from .errors import GeodivError, UsageError
+from .flags import run_flags, run_of_flags
+from .progress import MODES, reporting
+
+if TYPE_CHECKING:
+    from .tabulation import Tabulation
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code.
+
+    0 ok, 1 a gate or audit failed, 2 usage, 3 input unreadable or invalid, 4 not converged, 130 interrupted.
+    """
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of one command; what goes wrong by a user's mistake is one message on standard error."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = cli.main(args=arguments, prog_name="geodiv", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except GeodivError as error:
+        click.echo(f"geodiv: {error}", err=True)
+        return error.exit_code
+    except OSError as error:
+        click.echo(f"geodiv: {error.filename or 'a file'}: {error.strerror or error}.", err=True)
+        return GeodivError.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"geodiv: note: {message}", err=True)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="geodiv")
+def cli() -> None:
+    """Check that a map of people's visits does not give away what people did in a cell, and repair it.
+
+    Exit codes: 0 ok, 1 a gate or audit failed, 2 usage, 3 input unreadable or invalid, 4 not converged.
+    """
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Results as JSON.")
+_overwrite = click.option("--overwrite", is_flag=True, help="Replace files that exist.")
+_progress = click.option(
+    "--progress", type=click.Choice(MODES), default="auto", show_default=True, help="On standard error."
+)
+_engine = click.option("--engine", default="memory", show_default=True, help="memory")
+_rejects = click.option("--rejects", metavar="CSV", help="Write the rows that were not counted, with reasons.")
+
+
+@cli.command()
+@click.option("-o", "--output", default="geodiv-demo", show_default=True, metavar="DIR", help="Folder for the files.")
+@_progress
+def demo(output: str, progress: str) -> None:
+    """The fixture city, end to end: release.gpkg, release.json and work.gpkg."""
+    from .demo import make_demo
+    from .summary import demo_text
+
+    with reporting(progress) as report:
+        outcome = make_demo(Path(output), progress=report)
+    click.echo(demo_text(outcome, output))
+
+
+@cli.command()
+@click.argument("visits")
+@click.option("-o", "--output", metavar="TOML", help="File to write; standard output unless given.")
+@click.option("--layer", help="Layer to read, where a file has several.")
+@click.option("--crs", help="CRS of the coordinates, when the file does not say it.")
+@click.option("--k", "k_min", type=click.IntRange(1), default=10, show_default=True, help="Fewest persons in a zone.")
+@_overwrite
+def init(visits: str, output: str | None, layer: str | None, crs: str | None, k_min: int, overwrite: bool) -> None:
+    """Write a commented policy.toml for VISITS: columns found, values listed, a cell size suggested."""
+    from .suggest import suggested_policy
+
+    if output is not None:
+        _check_targets([output], [visits], overwrite)
+    text = suggested_policy(visits, layer=layer, crs=crs, k_min=k_min)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+
+
+@cli.command()
+@click.argument("visits")
+@run_flags
+@click.option("-o", "--output", metavar="GPKG", help="Work file to write: internal.")
+@click.option("--check", is_flag=True, help="Exit 1 when a cell fails.")
+@_json
+@_progress
+@_engine
+@_rejects
+@_overwrite
+def score(
+    visits: str,
+    output: str | None,
+    check: bool,
+    as_json: bool,
+    progress: str,
+    engine: str,
+    rejects: str | None,
+    overwrite: bool,
+    **flags: Any,
+) -> int:
+    """Score every cell of VISITS: internal, for those who may see the visits."""
+    from .scores import score as scored
+    from .summary import score_figures, score_text
+    from .work import write_scores
+
+    _check_targets([output, rejects], [visits, flags["policy"]], overwrite)
+    run = run_of_flags(flags)
+    with reporting(progress) as report:
+        table = run.tabulate(visits, engine=engine, rejects=rejects, progress=report)
+        policy = run.policy_for(table)
+        scores = scored(table, policy)
+        if output is not None:
+            write_scores(table, scores, output, run.publication.title, overwrite=overwrite)
+    figures = score_figures(scores, table.intake)
+    _say_notes(table)
+    click.echo(json.dumps(figures) if as_json else score_text(figures, policy.k_min))
+    return int(check and bool((scores["fails"] != "").any()))
+
+
+@cli.command()
+@click.argument("visits")
+@run_flags
+@click.option("-o", "--output", required=True, metavar="GPKG", help="Release to write, with a .json beside it.")
+@click.option("--work", metavar="GPKG", help="Work file to write as well: internal.")
+@_json
+@_progress
+@_engine
+@_rejects
+@_overwrite
+def enforce(
+    visits: str,
+    output: str,
+    work: str | None,
+    as_json: bool,
+    progress: str,
+    engine: str,
+    rejects: str | None,
+    overwrite: bool,
+    **flags: Any,
+) -> int:
+    """Repair what fails in VISITS, count again until nothing does, and write the release."""
+    from .summary import public_figures, release_text
+
+    beside = str(Path(output).with_suffix(".json"))
+    _check_targets([output, beside, work, rejects], [visits, flags["policy"]], overwrite)
+    run = run_of_flags(flags)
+    with reporting(progress) as report:
+        table = run.tabulate(visits, engine=engine, rejects=rejects, progress=report)
+        outcome = run.enforce_table(table, progress=report)
+        outcome.release.to_file(output, overwrite=overwrite)
+        if work is not None:
+            outcome.to_work(work, overwrite=overwrite)
+    figures = public_figures(outcome.release.metadata)
+    _say_notes(table)
+    click.echo(json.dumps(figures) if as_json else release_text(figures))
+    return int(figures["zones"] == 0)
+
+
+@cli.command()
+@click.argument("file")
+@click.option("--layer", help="Layer to read, where a file has several.")
+@_json
+def info(file: str, layer: str | None, as_json: bool) -> None:
+    """Say what FILE is: a release, a work file, a policy or visits."""
+    from .info import described, described_text
+
+    found = described(file, layer)
+    click.echo(json.dumps(found) if as_json else described_text(found))
+
+
+def _say_notes(table: Tabulation) -> None:
+    for note in table.intake.notes:
+        click.echo(f"geodiv: note: {note}", err=True)
+
+
+def _check_targets(targets: Sequence[str | None], inputs: Sequence[str | None], overwrite: bool) -> None:
+    """Raise before any work is done when a file that is to be written must not be."""
+    read = {os.path.realpath(path) for path in inputs if path is not None}
+    seen: set[str] = set()
+    for target in targets:
+        if target is None:
+            continue
+        real = os.path.realpath(target)
+        if real in read:
+            raise UsageError(f"'{target}' is read by this run and cannot be written by it too. Give another name.")
+        if real in seen:
+            raise UsageError(f"'{target}' would be written twice by this run. Give different names.")
+        if os.path.exists(real) and not overwrite:
+            raise UsageError(f"'{target}' exists. Give --overwrite to replace it, or another name.")
+        seen.add(real)

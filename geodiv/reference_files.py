@@ -1,0 +1,146 @@
+"""Reference files: the regions and the weights that a policy file names by path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import SourceError, did_you_mean, listed
+from .text import as_text
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+
+_WEIGHT_COLUMNS = ["focal", "neighbor", "weight"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionLayer:
+    """Polygons whose names are the regions of the cells that lie in them.
+
+    Parameters
+    ----------
+    layer : GeoDataFrame
+        Polygons with a CRS.
+    column : str
+        The column that names the region.
+    """
+
+    layer: gpd.GeoDataFrame
+    column: str
+
+    def regions(self, ids: Any, geometry: gpd.GeoSeries) -> dict[str, str]:
+        """Region of each cell: of the first polygon, in the layer's order, that holds the cell's representative point.
+
+        Parameters
+        ----------
+        ids : (cells,) text
+        geometry : (cells,) GeoSeries
+
+        Returns
+        -------
+        dict of str to str
+            A cell outside every polygon has none.
+        """
+        import geopandas as gpd
+        import numpy as np
+
+        places = geometry.representative_point().to_crs(self.layer.crs)
+        points = gpd.GeoDataFrame({"cell": np.arange(len(ids))}, geometry=places.to_numpy(), crs=self.layer.crs)
+        polygons = gpd.GeoDataFrame(
+            {"order": np.arange(len(self.layer))}, geometry=self.layer.geometry.to_numpy(), crs=self.layer.crs
+        )
+        hits = points.sjoin(polygons, predicate="intersects").sort_values(["cell", "order"]).drop_duplicates("cell")
+        names = self.layer[self.column].to_numpy()
+        return {
+            str(ids[cell]): as_text(names[order]) for cell, order in zip(hits["cell"], hits["order"], strict=True)
+        }
+
+
+def read_regions(path: Path, column: str | None = None, layer: str | None = None) -> Mapping[str, str] | RegionLayer:
+    """The regions in a file: a CSV with the columns cell_id and region, or a polygon layer with a column of names.
+
+    Raises
+    ------
+    SourceError
+        The file is missing or is neither; a cell with two regions; a layer without a CRS or without `column`.
+    """
+    if path.suffix.lower() == ".csv":
+        table = _read_csv(path, ["cell_id", "region"])
+        pairs = table.drop_duplicates()
+        if twice := sorted(pairs["cell_id"][pairs["cell_id"].duplicated()]):
+            raise SourceError(f"expected one region a cell in '{path}', got several for {listed(twice)}.")
+        return dict(zip(pairs["cell_id"], pairs["region"], strict=True))
+    import pyogrio
+
+    try:
+        frame = pyogrio.read_dataframe(path, layer=layer)
+    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, OSError) as error:
+        raise SourceError(f"expected a CSV or a polygon layer of regions at '{path}', got: {error}") from None
+    columns = [name for name in frame.columns if name != "geometry"]
+    if column is None or column not in columns:
+        raise SourceError(
+            f"expected the column of '{path}' that names the region ([reference] column), got {column!r}; "
+            f"it has {listed(columns)}.{did_you_mean(column, columns)}"
+        )
+    if getattr(frame, "crs", None) is None:
+        raise SourceError(f"expected a layer of polygons with a CRS at '{path}', got none. Assign its CRS first.")
+    return RegionLayer(frame, column)
+
+
+def read_graph(path: Path) -> Any:
+    """The libpysal Graph in a file: .gal, .gwt, or a CSV or Parquet with the columns focal, neighbor, weight.
+
+    Raises
+    ------
+    SourceError
+        The file is missing or not of such a form.
+    """
+    from libpysal import graph as graphs
+
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise SourceError(f"expected weights at '{path}', got: no such file.")
+    if suffix in (".gal", ".gwt"):
+        read = graphs.read_gal if suffix == ".gal" else graphs.read_gwt
+        try:
+            table = read(path).adjacency.reset_index()
+        except (ValueError, OSError, KeyError, IndexError) as error:
+            raise SourceError(f"expected a {suffix} file at '{path}', got: {error}") from None
+    elif suffix == ".parquet":
+        import pandas as pd
+
+        table = pd.read_parquet(path)
+        _check_columns(list(table.columns), _WEIGHT_COLUMNS, path)
+    else:
+        table = _read_csv(path, _WEIGHT_COLUMNS)
+    for end in ("focal", "neighbor"):
+        table[end] = [as_text(value) for value in table[end]]
+    try:
+        table["weight"] = table["weight"].astype(float)
+        return graphs.Graph.from_adjacency(table)
+    except ValueError as error:
+        raise SourceError(f"expected weights, one number a pair of cells, in '{path}', got: {error}") from None
+
+
+def _read_csv(path: Path, columns: list[str]) -> Any:
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    except OSError as error:
+        raise SourceError(f"expected a table at '{path}', got: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise SourceError(f"expected a UTF-8 CSV at '{path}', got: {error}.") from None
+    _check_columns(list(table.columns), columns, path)
+    return table[columns]
+
+
+def _check_columns(found: list[str], expected: list[str], path: Path) -> None:
+    if lacking := [name for name in expected if name not in found]:
+        raise SourceError(
+            f"expected the columns {listed(expected)} in '{path}', {listed(lacking)} "
+            f"{'is' if len(lacking) == 1 else 'are'} not among {listed(found) or 'nothing'}."
+        )

@@ -1,0 +1,254 @@
+"""Run: a whole run in one TOML file. Visits, grid, attributes, policy and the texts of the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .attribute import Attribute, Nominal, Numeric, Ordinal
+from .errors import GeodivError, PolicyError
+from .grids.column import ColumnGrid
+from .grids.h3 import H3Grid
+from .grids.square import SquareGrid
+from .grids.zones import ZoneGrid
+from .policy import Global, Policy, Reference, Region, Ring, Weights
+from .policy_file import Tables, check, parse, written
+from .publication import Publication
+from .reference_files import RegionLayer, read_graph, read_regions
+from .taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import geopandas as gpd
+    import pandas as pd
+
+    from .enforce import Outcome
+    from .grids.protocol import Grid
+    from .tabulation import Tabulation
+
+    Progress = Callable[[str, int, int], None]
+
+_KINDS = {"nominal": Nominal, "ordinal": Ordinal, "numeric": Numeric}
+_NEEDED = {
+    "h3": ("resolution",),
+    "square": ("size", "crs"),
+    "zones": ("path", "id"),
+    "column": ("column",),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Everything that a run is told, apart from the visits.
+
+    Parameters
+    ----------
+    visits : mapping
+        Keywords of `tabulate` that say how visits are read: person, lon, lat, crs, layer, on_bad_rows.
+    grid : Grid
+    attributes : tuple of Attribute
+    policy : Policy
+    publication : Publication
+    text : str
+        The run as TOML, echoed into the release's metadata.
+    region_layer : RegionLayer, optional
+        Polygons that name each cell's region; the cells are known after counting only, see `policy_for`.
+
+    Examples
+    --------
+    >>> run = Run.of({"visits": {"person": "who"}, "grid": {"kind": "h3", "resolution": 8}, "gates": {"k_min": 20},
+    ...               "attribute": [{"column": "poi"}]})
+    >>> run.policy.k_min, run.attributes[0].column
+    (20, 'poi')
+    """
+
+    visits: Mapping[str, Any]
+    grid: Grid
+    attributes: tuple[Attribute, ...]
+    policy: Policy
+    publication: Publication = field(default_factory=Publication)
+    text: str = ""
+    region_layer: RegionLayer | None = None
+
+    @classmethod
+    def of(cls, tables: Mapping[str, Any], folder: str | Path = ".", name: str = "this run") -> Run:
+        """The run that these tables of a policy file describe; relative paths start at `folder`."""
+        check(tables, name)
+        return _run(dict(tables), written(tables), Path(folder), name)
+
+    def tabulate(
+        self,
+        source: Any,
+        *,
+        engine: str = "memory",
+        rejects: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> Tabulation:
+        """The counts of these visits; see `geodiv.tabulate`."""
+        from .tabulation import tabulate
+
+        return tabulate(
+            source,
+            grid=self.grid,
+            attributes=list(self.attributes),
+            engine=engine,
+            rejects=rejects,
+            progress=progress,
+            **self.visits,
+        )
+
+    def policy_for(self, table: Tabulation) -> Policy:
+        """The policy for these cells: `policy`, with the regions of the cells where a layer names them.
+
+        Raises
+        ------
+        PolicyError
+            Regions come from a layer and the grid has no geometry.
+        """
+        if self.region_layer is None:
+            return self.policy
+        outlines = table.geometry()
+        if outlines is None:
+            raise PolicyError(
+                "regions from a polygon layer need cells with geometry, and this grid has none. "
+                "Give a CSV with the columns cell_id and region instead."
+            )
+        import geopandas as gpd
+
+        regions = self.region_layer.regions(table.cells, gpd.GeoSeries(outlines, crs=table.grid.crs))
+        return replace(self.policy, reference=replace(self.policy.reference, regions=regions))
+
+    def score(self, source: Any, *, engine: str = "memory", progress: Progress | None = None) -> gpd.GeoDataFrame | pd.DataFrame:
+        """Count and score these visits: one row per cell and attribute, internal; see `geodiv.score`."""
+        from .scores import score
+
+        table = self.tabulate(source, engine=engine, progress=progress)
+        return score(table, self.policy_for(table))
+
+    def enforce(self, source: Any, *, engine: str = "memory", progress: Progress | None = None) -> Outcome:
+        """Count these visits and apply remedies until nothing fails: what the command line does."""
+        table = self.tabulate(source, engine=engine, progress=progress)
+        return self.enforce_table(table, progress=progress)
+
+    def enforce_table(self, table: Tabulation, *, progress: Progress | None = None) -> Outcome:
+        """`enforce` for visits that are counted already."""
+        from .enforce import enforce
+
+        return enforce(table, self.policy_for(table), self.publication, run_text=self.text, progress=progress)
+
+
+def read_run(path: str | Path) -> Run:
+    """The run in a policy.toml; paths in it are relative to its folder.
+
+    Parameters
+    ----------
+    path : str or Path
+        TOML with the tables visits, grid, attribute, gates, reference, remedies, release. Every key is the Python
+        keyword of the same name.
+
+    Raises
+    ------
+    PolicyError
+        The file is missing or not UTF-8 TOML, or a table, key or value is not what it must be; the message says where.
+    SourceError, TaxonomyError, GridError
+        A file that it names is missing or wrong.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise PolicyError(f"expected a policy file at '{path}', got: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise PolicyError(f"expected UTF-8 text in '{path}', got another encoding. Save it as UTF-8.") from None
+    return _run(parse(text, str(path)), text, path.parent, str(path))
+
+
+def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
+    visits = {"on_bad_rows": "error", **tables.get("visits", {})}
+    if "person" not in visits:
+        raise PolicyError(f"'{name}', [visits] person: expected the column that names the person, got none.")
+    if visits["on_bad_rows"] not in ("error", "skip"):
+        raise PolicyError(
+            f"'{name}', [visits] on_bad_rows: expected 'error' or 'skip', got {visits['on_bad_rows']!r}."
+        )
+    grid = _placed(f"'{name}', [grid]", lambda: _grid(tables.get("grid", {}), folder))
+    attributes = tuple(
+        _placed(f"'{name}', [[attribute]]", lambda row=row: _attribute(row, folder))  # type: ignore[misc]
+        for row in tables.get("attribute", [])
+    )
+    if not attributes:
+        raise PolicyError(f"'{name}': expected at least one [[attribute]] with a column, got none.")
+    reference, layer = _placed(f"'{name}', [reference]", lambda: _reference(tables.get("reference", {}), folder))
+    policy = _placed(
+        f"'{name}'", lambda: Policy(**tables.get("gates", {}), **tables.get("remedies", {}), reference=reference)
+    )
+    for attribute in attributes:
+        _placed(f"'{name}', [[attribute]]", lambda a=attribute: policy.thresholds(a))  # type: ignore[misc]
+    publication = _placed(f"'{name}', [release]", lambda: Publication(**tables.get("release", {})))
+    return Run(
+        visits=visits,
+        grid=grid,
+        attributes=attributes,
+        policy=policy,
+        publication=publication,
+        text=text,
+        region_layer=layer,
+    )
+
+
+def _placed(where: str, build: Callable[[], Any]) -> Any:
+    """What `build` returns; its error gets the place in the file in front."""
+    try:
+        return build()
+    except GeodivError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def _grid(table: Mapping[str, Any], folder: Path) -> Grid:
+    keys = dict(table)
+    kind = keys.pop("kind", None)
+    if kind is None:
+        raise PolicyError("expected a grid, such as kind = \"h3\" and resolution = 8, got none.")
+    if lacking := [key for key in _NEEDED[kind] if key not in keys]:
+        raise PolicyError(f"kind = {kind!r} needs {' and '.join(lacking)}.")
+    if kind == "h3":
+        return H3Grid(**keys)
+    if kind == "square":
+        return SquareGrid(**keys)
+    if kind == "column":
+        return ColumnGrid(**keys)
+    return ZoneGrid.read(folder / keys.pop("path"), **keys)
+
+
+def _attribute(table: Mapping[str, Any], folder: Path) -> Attribute:
+    keys = dict(table)
+    if "column" not in keys:
+        raise PolicyError("expected a column, got none.")
+    version = keys.pop("taxonomy_version", "")
+    if "taxonomy" in keys:
+        keys["taxonomy"] = Taxonomy.read(folder / keys["taxonomy"], version)
+    elif version:
+        raise PolicyError(f"'{keys['column']}': taxonomy_version stands without a taxonomy.")
+    return _KINDS[keys.pop("kind", "nominal")](**keys)
+
+
+def _reference(table: Mapping[str, Any], folder: Path) -> tuple[Reference, RegionLayer | None]:
+    keys = dict(table)
+    scope = keys.pop("scope", "global")
+    if scope == "global":
+        return Global(), None
+    if scope == "ring":
+        return Ring(**keys), None
+    needed = "regions" if scope == "region" else "graph"
+    if needed not in keys:
+        raise PolicyError(f"scope = {scope!r} needs {needed}, the path of a file.")
+    path = folder / keys.pop(needed)
+    if scope == "weights":
+        return Weights(read_graph(path), **keys), None
+    regions = read_regions(path, keys.pop("column", None), keys.pop("layer", None))
+    if isinstance(regions, RegionLayer):
+        return Region({}, **keys), regions
+    return Region(regions, **keys), None
