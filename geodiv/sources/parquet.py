@@ -1,0 +1,114 @@
+"""Parquet and GeoParquet files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyproj import CRS
+from pyproj.exceptions import CRSError
+
+from ..errors import SourceError
+from .source import IntArray, checked_rows, distinct_columns, file_digest, name_of, regroup
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSource:
+    """One Parquet file, plain or GeoParquet. Text columns come as the dictionaries that the file holds."""
+
+    path: Path
+    columns: Mapping[str, pa.DataType]
+    repeated: frozenset[str]
+    geometry: str | None
+    crs: CRS | None
+
+    @classmethod
+    def open(cls, path: Path) -> ParquetSource:
+        """The file, its schema read."""
+        try:
+            schema = pq.read_schema(path)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise SourceError(f"expected a Parquet file at {name_of(path)}, got: {_first_line(error)}.") from error
+        columns, repeated = distinct_columns(schema.names, schema.types)
+        geometry, crs = declared_geometry(schema, name_of(path))
+        return cls(path, columns, repeated, geometry, crs)
+
+    @property
+    def name(self) -> str:
+        """As messages call it."""
+        return name_of(self.path)
+
+    def digest(self) -> str:
+        """sha256 of the file's bytes."""
+        return file_digest(self.path)
+
+    def batches(self, columns: Sequence[str], rows_per_batch: int | None) -> Iterator[pa.Table]:
+        """The rows with these columns; see `Source`."""
+        rows_per_batch = checked_rows(rows_per_batch)
+        texts = [c for c in columns if _is_text(self.columns[c])]
+        try:
+            with pq.ParquetFile(self.path, read_dictionary=texts, memory_map=True) as file:
+                if rows_per_batch is None:
+                    yield file.read(columns=list(columns))
+                    return
+                parts = file.iter_batches(batch_size=min(rows_per_batch, 1 << 20), columns=list(columns))
+                schema = pa.schema([file.schema_arrow.field(c) for c in columns])
+                yield from regroup(parts, schema, rows_per_batch)
+        except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SourceError(f"{self.name} cannot be read to its end: {_first_line(error)}.") from error
+
+    def row_numbers(self, positions: IntArray) -> IntArray:
+        """1-based row numbers."""
+        return positions + 1
+
+
+def declared_geometry(schema: pa.Schema, name: str) -> tuple[str | None, CRS | None]:
+    """Geometry column and CRS that a schema declares, by GeoParquet's metadata or GeoArrow's field metadata."""
+    if b"geo" in (schema.metadata or {}):
+        try:
+            geo = json.loads(schema.metadata[b"geo"])
+            column = geo["primary_column"]
+            return column, _crs(geo["columns"][column].get("crs", "OGC:CRS84"), name)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SourceError(
+                f"expected GeoParquet metadata in {name}, got some that cannot be read ({error}). "
+                "Write the file again with geopandas or GDAL."
+            ) from error
+    for field in schema:
+        kind, text = _extension(field)
+        if kind in ("geoarrow.wkb", "ogc.wkb", "geoarrow.point"):
+            return field.name, _crs(json.loads(text or "{}").get("crs"), name)
+    return None, None
+
+
+def _extension(field: pa.Field) -> tuple[str, str]:
+    if isinstance(field.type, pa.BaseExtensionType):
+        stored: Any = field.type
+        return stored.extension_name, stored.__arrow_ext_serialize__().decode()
+    metadata = field.metadata or {}
+    return (
+        metadata.get(b"ARROW:extension:name", b"").decode(),
+        metadata.get(b"ARROW:extension:metadata", b"").decode(),
+    )
+
+
+def _crs(text: Any, name: str) -> CRS | None:
+    if text is None:
+        return None
+    try:
+        return CRS.from_user_input(text)
+    except CRSError as error:
+        raise SourceError(f"{name} declares a CRS that cannot be read: {_first_line(error)}.") from error
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".")

@@ -1,0 +1,189 @@
+"""Source: what every kind of input answers, and the digest of what was read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyproj import CRS
+
+from ..errors import SourceError, UsageError, did_you_mean, listed
+
+IntArray = NDArray[np.int64]
+BLOCK = 1 << 20
+"""Bytes read at a time."""
+STEP = 1 << 16
+"""Rows hashed at a time; another number would give other digests."""
+
+
+class Source(Protocol):
+    """An input, opened: its columns are known, its rows not yet read."""
+
+    @property
+    def name(self) -> str:
+        """As messages call it: ``'visits.csv'`` or ``the DataFrame``."""
+        ...
+
+    @property
+    def columns(self) -> Mapping[str, pa.DataType]:
+        """Names and Arrow types of the columns; the geometry has some binary or struct type."""
+        ...
+
+    @property
+    def repeated(self) -> frozenset[str]:
+        """Names that several columns have."""
+        ...
+
+    @property
+    def geometry(self) -> str | None:
+        """Name of the geometry column."""
+        ...
+
+    @property
+    def crs(self) -> CRS | None:
+        """CRS of the geometry, as the source declares it."""
+        ...
+
+    def digest(self) -> str | None:
+        """sha256 of the file's bytes, in hexadecimal; None when there is no file (see `Fingerprint`)."""
+        ...
+
+    def batches(self, columns: Sequence[str], rows_per_batch: int | None) -> Iterator[pa.Table]:
+        """The rows, in order, with these columns; None gives one table."""
+        ...
+
+    def row_numbers(self, positions: IntArray) -> IntArray:
+        """What a message calls the rows at these positions (ascending, from 0): 1-based, lines for a CSV file."""
+        ...
+
+
+def name_of(path: Path | str) -> str:
+    """A path as messages call it."""
+    return f"'{path}'"
+
+
+def distinct_columns(names: Sequence[str], types: Sequence[pa.DataType]) -> tuple[dict[str, pa.DataType], frozenset[str]]:
+    """Columns by name, the first of each, and the names that come twice."""
+    first: dict[str, pa.DataType] = {}
+    twice = set()
+    for name, kind in zip(names, types, strict=True):
+        if name in first:
+            twice.add(name)
+        first.setdefault(name, kind)
+    return first, frozenset(twice)
+
+
+def need(source: Source, column: str, use: str) -> str:
+    """The column's name, or an error that lists the columns there are."""
+    if column not in source.columns:
+        raise SourceError(
+            f"expected the column {column!r} ({use}) in {source.name}, got the columns: "
+            f"{listed(source.columns, 30) or 'none'}.{did_you_mean(column, source.columns)}"
+        )
+    if column in source.repeated:
+        raise SourceError(
+            f"expected one column {column!r} ({use}) in {source.name}, got several of this name. Rename all but one."
+        )
+    return column
+
+
+def checked_rows(rows_per_batch: int | None) -> int | None:
+    """The number of rows a batch, or an error."""
+    if rows_per_batch is not None and rows_per_batch < 1:
+        raise UsageError(f"rows_per_batch: expected a whole number of at least 1 or None, got {rows_per_batch!r}.")
+    return rows_per_batch
+
+
+def regroup(
+    tables: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema, rows_per_batch: int | None
+) -> Iterator[pa.Table]:
+    """The same rows in tables of `rows_per_batch` rows (the last one shorter); at least one table, if empty."""
+    held: list[pa.Table] = []
+    rows, given = 0, False
+    for part in tables:
+        held.append(part if isinstance(part, pa.Table) else pa.Table.from_batches([part]))
+        rows += part.num_rows
+        while rows_per_batch is not None and rows >= rows_per_batch:
+            table = pa.concat_tables(held)
+            yield table.slice(0, rows_per_batch)
+            given = True
+            held, rows = [table.slice(rows_per_batch)], rows - rows_per_batch
+    if rows or not given:
+        yield pa.concat_tables(held) if held else schema.empty_table()
+
+
+class Fingerprint:
+    """sha256 of the Arrow stream of some tables, in hexadecimal, however these were cut into batches."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._held: pa.Table | None = None
+        self._writer: Any = None
+
+    def update(self, table: pa.Table) -> None:
+        """Take one more table, of the same columns."""
+        table = _plain(table)
+        held = pa.concat_tables([self._held, table.cast(self._held.schema)]) if self._held is not None else table
+        whole = held.num_rows // STEP * STEP
+        self._write(held.slice(0, whole))
+        self._held = held.slice(whole)
+
+    def hexdigest(self) -> str:
+        """The digest of all tables so far; call it once, at the end."""
+        if self._held is not None:
+            self._write(self._held)
+            self._writer.close()
+        return self._hash.hexdigest()
+
+    def _write(self, table: pa.Table) -> None:
+        if self._writer is None:
+            self._writer = pa.ipc.new_stream(pa.PythonFile(_Sink(self._hash), mode="w"), table.schema)
+        for start in range(0, table.num_rows, STEP):
+            for batch in table.slice(start, STEP).combine_chunks().to_batches():
+                self._writer.write_batch(batch)
+
+
+class _Sink:
+    closed = False
+
+    def __init__(self, digest: Any) -> None:
+        self._digest = digest
+
+    def write(self, data: Any) -> int:
+        self._digest.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without dictionaries, whose codes depend on how the rows were cut, and without metadata."""
+    fields = [
+        pa.field(f.name, cast(pa.DictionaryType, f.type).value_type if pa.types.is_dictionary(f.type) else f.type)
+        for f in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file's bytes, in hexadecimal."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise SourceError(f"expected a file to read at {name_of(path)}, got: {error.strerror or error}.") from error
+
+
+def digest_of_several(named: Iterable[tuple[str, str]]) -> str:
+    """sha256 of the names and digests of several files, sorted by name, in hexadecimal."""
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(named))
+    return hashlib.sha256(lines.encode()).hexdigest()
