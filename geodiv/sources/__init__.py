@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import SourceError
+from .csvfile import CsvSource
 from .frames import ArrowSource, PandasSource
 from .parquet import ParquetSource
 from .source import Source, need
@@ -21,6 +22,8 @@ def open_source(source: Any, layer: str | None = None) -> Source:
     """The input, opened: its columns and CRS are known, its rows not yet read."""
     if isinstance(source, pd.DataFrame):
         return PandasSource.open(source)
+    if str(source) == "-":
+        return CsvSource.open(None)
     if isinstance(source, str | os.PathLike):
-        return ParquetSource.open(Path(source))
+        return CsvSource.open(Path(source)) if ".csv" in str(source) else ParquetSource.open(Path(source))
     return ArrowSource.open(source)
