@@ -1,0 +1,202 @@
+"""The memory engine: contributions as sorted int64 keys in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce as fold
+from operator import add
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..attribute import Attribute
+from ..errors import SourceError
+from ..grids.protocol import Grid
+from ..intake import VisitBatch, VisitSpec, batches, check
+from ..labels import LabelSpace
+from .protocol import Contributions, Groups, IntArray, Pairs, Progress
+
+BLOCK = 30_000_000
+"""Contributions that one counting step expands at most; it bounds memory, not results."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sorted:
+    """Distinct contributions of one attribute: persons in the order of the pairs, and where each pair starts."""
+
+    code: IntArray
+    start: IntArray
+    person: NDArray[np.int32]
+    visits: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handle:
+    """Contributions of every attribute, and of (cell, person)."""
+
+    attributes: tuple[Sorted, ...]
+    anyone: Sorted
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEngine:
+    """Counts in memory: up to some 1e8 visits on a workstation."""
+
+    def reduce(self, source: Any, spec: VisitSpec, progress: Progress | None = None) -> Contributions:
+        """Distinct contributions of the visits; see `Engine`."""
+        parts = list(batches(source, spec, rows_per_batch=None))
+        intake = fold(add, (part.intake for part in parts))
+        check(intake, spec)
+        if progress:
+            progress("read", intake.rows, intake.rows)
+        person, persons = _persons(parts)
+        cell, keys = _cells(parts, spec.grid)
+        spaces, sets, pairs = [], [], []
+        for i, attribute in enumerate(spec.attributes):
+            value, space = _values([part.values[i] for part in parts], attribute)
+            found = _distinct(cell, value, person, len(keys), len(space.values), persons, attribute.column)
+            spaces.append(space)
+            sets.append(found)
+            pairs.append(_pairs(found, len(space.values)))
+            if progress:
+                progress("count", i + 1, len(spec.attributes))
+        anyone = _distinct(cell, None, person, len(keys), 1, persons, "persons")
+        return Contributions(
+            keys=keys,
+            spaces=tuple(spaces),
+            pairs=tuple(pairs),
+            persons=np.diff(anyone.start),
+            intake=intake,
+            handle=Handle(tuple(sets), anyone),
+        )
+
+    def count(self, contributions: Contributions, groups: Groups) -> IntArray:
+        """(groups,) distinct persons; see `Engine`."""
+        if groups.attribute is None:
+            found, code = contributions.handle.anyone, groups.cell
+        else:
+            assert groups.value is not None
+            found = contributions.handle.attributes[groups.attribute]
+            code = groups.cell * len(contributions.spaces[groups.attribute].values) + groups.value
+        order = np.argsort(groups.group, kind="stable")
+        group = groups.group[order]
+        pair = np.searchsorted(found.code, code[order])
+        length = found.start[pair + 1] - found.start[pair]
+        return _count(found, group, pair, length, groups.size)
+
+    def describe(self) -> dict[str, str]:
+        """Name and versions; see `Engine`."""
+        return {"name": "memory", "numpy": np.__version__, "pyarrow": pa.__version__}
+
+    def close(self) -> None:
+        """Nothing is kept outside the contributions."""
+
+
+def _count(found: Sorted, group: IntArray, pair: IntArray, length: IntArray, size: int) -> IntArray:
+    """Distinct persons per group, in blocks of whole groups; `group` is ascending."""
+    result = np.zeros(size, dtype=np.int64)
+    bits = int(found.person.max(initial=0)).bit_length()
+    done = 0
+    ends = np.cumsum(length)
+    while done < len(group):
+        base = ends[done - 1] if done else 0
+        stop = int(np.searchsorted(ends, base + BLOCK, side="right"))
+        stop = len(group) if stop >= len(group) else max(stop, done + 1)
+        if stop < len(group):
+            first = int(np.searchsorted(group, group[stop], side="left"))
+            stop = first if first > done else int(np.searchsorted(group, group[stop], side="right"))
+        rows = slice(done, stop)
+        packed = np.repeat(group[rows], length[rows])
+        packed <<= bits
+        packed |= found.person[runs(found.start[pair[rows]], length[rows])]
+        packed.sort()
+        new = np.ones(len(packed), bool)
+        np.not_equal(packed[1:], packed[:-1], out=new[1:])
+        result += np.bincount(packed[new] >> bits, minlength=size)
+        done = stop
+    return result
+
+
+def runs(start: IntArray, length: IntArray) -> IntArray:
+    """``start[i], start[i] + 1, ..., start[i] + length[i] - 1`` for every i, one after the other."""
+    ends = np.cumsum(length)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(start - (ends - length), length)
+
+
+def _persons(parts: Sequence[VisitBatch]) -> tuple[NDArray[np.int32], int]:
+    """(rows,) person codes and how many persons there are; the codes are nowhere written."""
+    if len(parts) == 1:
+        return parts[0].person.indices.to_numpy(zero_copy_only=False), len(parts[0].person.dictionary)
+    merged = pa.chunked_array([part.person for part in parts]).unify_dictionaries()
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in merged.chunks])
+    return codes, len(merged.chunk(0).dictionary)
+
+
+def _cells(parts: Sequence[VisitBatch], grid: Grid) -> tuple[IntArray, NDArray[Any]]:
+    """(rows,) positions of the cells, and the keys of the occupied cells sorted by id as text."""
+    keys = parts[0].key if len(parts) == 1 else np.concatenate([part.key for part in parts])
+    codes, found = pd.factorize(keys)
+    order = np.argsort(grid.ids(found).astype(str), kind="stable")
+    position = np.empty(len(found), dtype=np.int64)
+    position[order] = np.arange(len(found))
+    return position[codes], np.asarray(found)[order]
+
+
+def _values(columns: Sequence[pa.DictionaryArray], attribute: Attribute) -> tuple[IntArray, LabelSpace]:
+    """(rows,) value codes, and the label space, of one attribute."""
+    merged = pa.chunked_array(columns).unify_dictionaries()
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in merged.chunks])
+    texts = merged.chunk(0).dictionary.to_pylist()
+    occurs = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
+    values = attribute.recognise([texts[i] for i in occurs])
+    space = attribute.space(values)
+    index = {value: i for i, value in enumerate(space.values)}
+    code = np.zeros(len(texts), dtype=np.int64)
+    code[occurs] = [index[value] for value in values]
+    return code[codes], space
+
+
+def _distinct(
+    cell: IntArray,
+    value: IntArray | None,
+    person: NDArray[np.int32],
+    cells: int,
+    values: int,
+    persons: int,
+    what: str,
+) -> Sorted:
+    """Distinct (cell, value, person), packed into sorted int64 keys; value codes are absorbed into the pair code."""
+    bits = max(persons - 1, 0).bit_length()
+    if (max(cells * values - 1, 0)).bit_length() + bits > 63:
+        raise SourceError(
+            f"'{what}': {cells} cells, {values} values and the persons need more than 63 bits together. "
+            "Use a coarser grid, fewer values, or another engine."
+        )
+    packed = cell * values
+    if value is not None:
+        packed += value
+    packed <<= bits
+    packed |= person
+    packed.sort()
+    first = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]])) if len(packed) else packed
+    visits = np.diff(first, append=len(packed)).astype(np.int32)
+    packed = packed[first]
+    code = packed >> bits
+    heads = np.flatnonzero(np.concatenate([[True], code[1:] != code[:-1]])) if len(code) else code
+    person = (packed & ((1 << bits) - 1)).astype(np.int32)
+    return Sorted(code[heads], np.append(heads, len(packed)), person, visits)
+
+
+def _pairs(found: Sorted, values: int) -> Pairs:
+    visits = np.concatenate([[0], np.cumsum(found.visits, dtype=np.int64)])
+    return Pairs(
+        cell=found.code // values,
+        value=found.code % values,
+        persons=np.diff(found.start),
+        visits=np.diff(visits[found.start]),
+    )

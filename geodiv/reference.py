@@ -1,0 +1,231 @@
+"""Reference: the mix that each zone is judged against, fixed from the eligible cells before any remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .errors import PolicyError
+from .policy import Global, Policy, Reference, Region, Ring, Weights, meets
+from .tabulation import IntArray, Tabulation
+
+FloatArray = NDArray[np.float64]
+CSR = sparse.csr_array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Against:
+    """What each of some zones is judged against.
+
+    Parameters
+    ----------
+    scope : (zones,) object
+        "global", "ring:1", "region", "weights" or "none".
+    persons : (zones,) int64
+        Persons of the reference cells, a person once per cell; 0 for "none".
+    weights : (zones, units) sparse float64
+        What Q sums up; empty rows for "global" and "none".
+    """
+
+    scope: NDArray[np.object_]
+    persons: IntArray
+    weights: CSR
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(zones,) whether there is a reference at all."""
+        return np.asarray(self.scope != "none", dtype=bool)
+
+    @property
+    def local(self) -> NDArray[np.bool_]:
+        """(zones,) whether the reference is another than the global one."""
+        return np.asarray(self.scope != "global", dtype=bool) & self.known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class References:
+    """The pooled counts that references are made of.
+
+    Parameters
+    ----------
+    table : Tabulation
+    reference : Global, Ring, Region or Weights
+    eligible : (cells,) bool
+        Cells with at least k_min persons; no other is in any reference.
+    overall : tuple over attributes of tuple over levels of (labels,) float64
+        Pooled counts of all eligible cells, counted at each level.
+    units : (units, cells) sparse of 0 and 1
+        What a row of `Against.weights` weighs: the eligible cells, or whole regions of them.
+    graph : (cells, units) sparse float64 or None
+        Weight of each unit for each cell, where that does not depend on the ring's order.
+    """
+
+    table: Tabulation
+    reference: Reference
+    eligible: NDArray[np.bool_]
+    overall: tuple[tuple[FloatArray, ...], ...]
+    units: CSR
+    graph: CSR | None
+
+    @classmethod
+    def of(cls, table: Tabulation, policy: Policy) -> References:
+        """The references of a policy over the cells of a table."""
+        eligible = meets("k_min", table.persons, policy.k_min)
+        overall = tuple(
+            tuple(np.asarray(eligible.astype(float) @ level).ravel() for level in levels)
+            for levels in table.base.labels
+        )
+        units, graph = _units(table, policy.reference, eligible)
+        return cls(table, policy.reference, eligible, overall, units, graph)
+
+    def of_zones(self, members: CSR) -> Against:
+        """The reference of each zone: its scope, its persons and its weights.
+
+        Parameters
+        ----------
+        members : (zones, cells) sparse of 0 and 1
+        """
+        zones = members.shape[0]
+        scope = np.full(zones, "global", dtype=object)
+        persons = np.full(zones, self.table.persons[self.eligible].sum())
+        weights = CSR((zones, self.units.shape[0]))
+        if isinstance(self.reference, Global):
+            return Against(scope, persons, weights)
+        fallback = self.reference.fallback
+        scope[:] = fallback
+        if fallback == "none":
+            persons[:] = 0
+        found = []
+        open_zones = np.arange(zones)
+        for name, step in self._steps():
+            if not len(open_zones):
+                break
+            local = self._weigh(members[open_zones], step)
+            near = (local > 0).astype(float) @ (self.units @ self.table.persons.astype(float))
+            enough = (near > 0) & (near >= self.reference.min_persons)
+            chosen = open_zones[enough]
+            scope[chosen], persons[chosen] = name, near[enough].astype(np.int64)
+            found.append((chosen, local[np.flatnonzero(enough)]))
+            open_zones = open_zones[~enough]
+        return Against(scope, persons, _place(found, weights.shape))
+
+    def pooled(self, against: Against, attribute: int, level: int, rows: slice) -> FloatArray:
+        """Pooled counts of some zones' references at a level: (rows, labels); zero for scope "none"."""
+        base = self._unit_counts(attribute, level)
+        mix = np.asarray((against.weights[rows] @ base).todense(), dtype=float)
+        mix[against.scope[rows] == "global"] = self.overall[attribute][level]
+        return mix
+
+    def _unit_counts(self, attribute: int, level: int) -> CSR:
+        counts = self.table.base.labels[attribute][level]
+        return self.units @ counts if isinstance(self.reference, Region) else counts
+
+    def _steps(self) -> list[tuple[str, int]]:
+        if isinstance(self.reference, Ring):
+            assert self.reference.max_order is not None
+            return [(f"ring:{order}", order) for order in range(self.reference.order, self.reference.max_order + 1)]
+        return [("region" if isinstance(self.reference, Region) else "weights", 0)]
+
+    def _weigh(self, members: CSR, order: int) -> CSR:
+        """(zones, units) weights of each zone's reference."""
+        if isinstance(self.reference, Ring):
+            cells, own = _used(members)
+            return _outside(_present(own @ self._ring(cells, order)), members)
+        assert self.graph is not None
+        if isinstance(self.reference, Region):
+            return _present(members @ self.graph)
+        return _outside(_largest(members, self.graph), members)
+
+    def _ring(self, cells: IntArray, order: int) -> CSR:
+        near = self.table.adjacency[cells] if order == 1 else self.table.grid.neighbours(self.table.keys, order, cells)
+        return CSR(near.multiply(self.eligible[None, :]))
+
+
+def _units(table: Tabulation, reference: Reference, eligible: NDArray[np.bool_]) -> tuple[CSR, CSR | None]:
+    each = CSR(sparse.diags_array(eligible.astype(float), format="csr"))
+    if isinstance(reference, Region):
+        return _regions(table, reference, each)
+    if isinstance(reference, Weights):
+        graph = weights_matrix(table, reference.graph)
+        return each, CSR(graph @ each)
+    return each, None
+
+
+def _regions(table: Tabulation, reference: Region, each: CSR) -> tuple[CSR, CSR]:
+    names = sorted(set(reference.regions.values()))
+    index = {name: i for i, name in enumerate(names)}
+    codes = np.array([index[reference.regions[c]] if c in reference.regions else -1 for c in table.cells], dtype=int)
+    if len(codes) and (codes < 0).all():
+        raise PolicyError("regions: expected the ids of the table's cells as keys, found none of them.")
+    inside = np.flatnonzero(codes >= 0)
+    member = CSR((np.ones(len(inside)), (inside, codes[inside])), shape=(len(codes), len(names)))
+    return CSR(member.T @ each), member
+
+
+def weights_matrix(table: Tabulation, graph: Any) -> CSR:
+    """(cells, cells) the weights of a libpysal Graph or W, self-weights left out."""
+    if hasattr(graph, "adjacency"):
+        adjacency = graph.adjacency
+        focal = adjacency.index.get_level_values(0)
+        neighbour = adjacency.index.get_level_values(1)
+        weight = adjacency.to_numpy(dtype=float)
+    else:
+        rows = [(f, n, w) for f in graph.neighbors for n, w in zip(graph.neighbors[f], graph.weights[f], strict=True)]
+        focal, neighbour = [r[0] for r in rows], [r[1] for r in rows]
+        weight = np.array([r[2] for r in rows], dtype=float)
+    position = {cell: i for i, cell in enumerate(table.cells)}
+    i = np.array([position.get(str(f), -1) for f in focal], dtype=int)
+    j = np.array([position.get(str(n), -1) for n in neighbour], dtype=int)
+    if len(i) and not ((i >= 0) & (j >= 0)).any():
+        raise PolicyError("weights: expected a graph over the ids of the table's cells, found none of them in it.")
+    if (weight < 0).any() or not np.isfinite(weight).all():
+        raise PolicyError("weights: expected finite weights of at least 0.")
+    keep = (i >= 0) & (j >= 0) & (i != j) & (weight > 0)
+    return CSR((weight[keep], (i[keep], j[keep])), shape=(len(table.cells),) * 2)
+
+
+def _used(members: CSR) -> tuple[IntArray, CSR]:
+    """The cells that are members of any zone, and the memberships over these cells alone."""
+    cells, inverse = np.unique(members.indices, return_inverse=True)
+    return cells.astype(np.int64), CSR((members.data, inverse, members.indptr), shape=(members.shape[0], len(cells)))
+
+
+def _present(weights: CSR) -> CSR:
+    """1 wherever there is a weight."""
+    weights = CSR(weights)
+    weights.eliminate_zeros()
+    weights.data = np.ones(len(weights.data))
+    return weights
+
+
+def _outside(weights: CSR, members: CSR) -> CSR:
+    """The weights without those of each zone's own cells."""
+    out = CSR(weights - weights.multiply(members))
+    out.eliminate_zeros()
+    return out
+
+
+def _largest(members: CSR, graph: CSR) -> CSR:
+    """(zones, cells) the largest weight that any member of a zone gives to each cell."""
+    zone = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
+    near = CSR(graph[members.indices])
+    code = np.repeat(zone, np.diff(near.indptr)) * near.shape[1] + near.indices
+    order = np.lexsort((-near.data, code))
+    code, weight = code[order], near.data[order]
+    first = np.concatenate([[True], code[1:] != code[:-1]]) if len(code) else np.zeros(0, bool)
+    at = code[first]
+    return CSR((weight[first], (at // near.shape[1], at % near.shape[1])), shape=(members.shape[0], near.shape[1]))
+
+
+def _place(found: list[tuple[IntArray, CSR]], shape: tuple[int, int]) -> CSR:
+    """The rows found at each step, at the rows of their zones; empty elsewhere."""
+    if not found:
+        return CSR(shape)
+    rows = np.concatenate([np.repeat(zones, np.diff(part.indptr)) for zones, part in found])
+    units = np.concatenate([part.indices for _, part in found])
+    data = np.concatenate([part.data for _, part in found])
+    return CSR((data, (rows, units)), shape=shape)

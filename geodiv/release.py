@@ -1,0 +1,369 @@
+"""Release: published zones only, nothing else that was ever measured."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from importlib import metadata as packages
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import shapely
+from numpy.typing import NDArray
+
+from .attribute import Attribute
+from .labels import LabelSpace
+from .measures import effective_count, shares
+from .plan import Plan
+from .policy import Gates, Policy, Region, Ring, Weights
+from .publication import Publication
+from .scores import Judge, label_names
+from .tabulation import Counts, IntArray, Tabulation
+
+LIBRARIES = ("geodiv", "numpy", "scipy", "pandas", "pyarrow", "geopandas", "pyogrio", "shapely", "pyproj", "h3", "libpysal")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """What may leave the building.
+
+    Parameters
+    ----------
+    cells : GeoDataFrame (DataFrame where the grid has no geometry)
+        One row a published zone: cell_id, members, n_members, persons, area_m2, remedy, and per attribute
+        ``<column>_level``, ``<column>_top``, ``<column>_effective``, ``<column>_reference``.
+    counts : DataFrame
+        cell_id, attribute, value, level, persons, share; hidden counts are null.
+    taxonomy : DataFrame
+        attribute, value, level1, ..., name, version, digest.
+    reference : DataFrame
+        attribute, level, value, share: the global mix, to 3 decimals.
+    metadata : dict
+        What `release.json` holds.
+    """
+
+    cells: pd.DataFrame
+    counts: pd.DataFrame
+    taxonomy: pd.DataFrame
+    reference: pd.DataFrame
+    metadata: dict[str, Any]
+
+    def to_file(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the release, in the format of the path's extension (.gpkg holds all of it).
+
+        Raises
+        ------
+        UsageError
+            The file exists and `overwrite` is false, or the extension is unknown.
+        WriteError
+            It cannot be written; whatever stood there before still stands.
+        """
+        from .formats import write
+
+        write(self, path, overwrite=overwrite)
+
+    def explore(self, **options: Any) -> Any:
+        """An interactive map of the published zones by remedy (needs the ``map`` extra and internet for its tiles)."""
+        return self.cells.explore("remedy", **options)
+
+
+def release_of(
+    judge: Judge, plan: Plan, counts: Counts, rounds: int, publication: Publication, run_text: str = ""
+) -> Release:
+    """The release of a final plan.
+
+    Parameters
+    ----------
+    judge : Judge
+    plan : Plan
+    counts : Counts
+        Of the published zones, in the order of their smallest members.
+    rounds : int
+    publication : Publication
+    run_text : str
+    """
+    zones = plan.zones[~plan.suppressed[plan.zones]]
+    levels = plan.level[zones]
+    ids = judge.table.cells[zones].astype(str).astype(object)
+    scope = judge.references.of_zones(counts.members).scope
+    shown = [_shown(judge.table.spaces[a], counts, a, levels[:, a], publication.count_min) for a in range(levels.shape[1])]
+    cells = _cells(judge.table, counts, ids, levels, scope, shown)
+    return Release(
+        cells=cells,
+        counts=_counts(judge.table, ids, levels, shown),
+        taxonomy=taxonomy_table(judge.table.attributes),
+        reference=_reference(judge),
+        metadata=_metadata(judge, counts, cells, scope, rounds, publication, run_text),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """The label counts of one attribute as they are published: one entry a label with n > 0.
+
+    ``zone``, ``label``, ``persons`` are (entries,) int64, zone by zone in label order; ``hidden`` (entries,) bool;
+    ``share`` (entries,) float64, nan in a zone with a hidden count.
+    """
+
+    zone: IntArray
+    label: IntArray
+    persons: IntArray
+    hidden: NDArray[np.bool_]
+    share: NDArray[np.float64]
+
+
+def _shown(space: LabelSpace, counts: Counts, attribute: int, level: IntArray, count_min: int) -> Shown:
+    parts = []
+    for h in range(len(space.levels)):
+        found = counts.labels[attribute][h].tocoo()
+        at = (level[found.coords[0]] == h) & (found.data > 0)
+        parts.append((found.coords[0][at], found.coords[1][at], found.data[at]))
+    zone, label, n = (np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True))
+    order = np.lexsort((label, zone))
+    zone, label, n = zone[order], label[order], n[order]
+    hidden = n < count_min
+    covered = np.zeros(len(level), bool)
+    covered[zone[hidden]] = True
+    left = np.flatnonzero(~hidden & covered[zone])
+    left = left[np.lexsort((label[left], n[left], zone[left]))]
+    hidden[left[np.unique(zone[left], return_index=True)[1]]] = True
+    total = np.bincount(zone, weights=n, minlength=len(level))
+    share = np.where(covered[zone], np.nan, n / np.maximum(total[zone], 1))
+    return Shown(zone, label, n, hidden, share)
+
+
+def _cells(
+    table: Tabulation, counts: Counts, ids: NDArray[Any], levels: IntArray, scope: NDArray[Any], shown: list[Shown]
+) -> pd.DataFrame:
+    zones = len(ids)
+    row = np.repeat(np.arange(zones), counts.sizes)
+    members = pd.Series(table.cells[counts.members.indices].astype(str)).str.replace(r"\s", "%20", regex=True)
+    area = np.bincount(row, weights=table.grid.area(table.keys)[counts.members.indices], minlength=zones)
+    remedy = np.where(
+        counts.sizes > 1, "publish_merged", np.where((levels > 0).any(axis=1), "publish_coarsened", "publish")
+    )
+    columns: dict[str, Any] = {
+        "cell_id": pd.Series(ids, dtype=object),
+        "members": members.groupby(row).agg(" ".join).astype(object) if zones else pd.Series([], dtype=object),
+        "n_members": counts.sizes.astype(np.int64),
+        "persons": counts.persons.astype(np.int64),
+        "area_m2": area,
+        "remedy": pd.Series(remedy, dtype=object),
+    }
+    for a, (attribute, space) in enumerate(zip(table.attributes, table.spaces, strict=True)):
+        columns[f"{attribute.column}_level"] = levels[:, a]
+        columns[f"{attribute.column}_top"] = pd.Series(_tops(space, shown[a], levels[:, a]), dtype=object)
+        columns[f"{attribute.column}_effective"] = _effective(counts, a, levels[:, a], shown[a])
+        columns[f"{attribute.column}_reference"] = pd.Series(scope, dtype=object)
+    frame = pd.DataFrame(columns)
+    geometry = zone_geometry(table, counts)
+    return frame if geometry is None else gpd.GeoDataFrame(frame, geometry=geometry, crs=table.grid.crs)
+
+
+def _tops(space: LabelSpace, shown: Shown, level: IntArray) -> NDArray[np.object_]:
+    """(zones,) most common published label, ties by label order; None where its count is hidden."""
+    order = np.lexsort((shown.label, -shown.persons, shown.zone))
+    zone, first = np.unique(shown.zone[order], return_index=True)
+    best = order[first]
+    code = np.full(len(level), -1, dtype=np.int64)
+    code[zone] = np.where(shown.hidden[best], -1, shown.label[best])
+    return label_names(space, level, code)
+
+
+def _effective(counts: Counts, attribute: int, level: IntArray, shown: Shown) -> NDArray[np.float64]:
+    """(zones,) effective count at the finest level; nan where the zone is coarser or hides a count."""
+    covered = np.zeros(len(level), bool)
+    covered[shown.zone[shown.hidden]] = True
+    effective = np.full(len(level), np.nan)
+    rows = np.flatnonzero((level == 0) & ~covered)
+    effective[rows] = effective_count(shares(counts.labels[attribute][0][rows].todense()))
+    return effective
+
+
+def zone_geometry(table: Tabulation, counts: Counts) -> NDArray[np.object_] | None:
+    """(zones,) outlines of zones, the shared borders of their cells dissolved; None where the grid has none."""
+    used = np.unique(counts.members.indices)
+    outlines = table.grid.geometry(table.keys[used])
+    if outlines is None:
+        return None
+    decimals = 10 if table.grid.crs and _geographic(table.grid.crs) else 6
+    outlines = shapely.transform(outlines, lambda xy: xy.round(decimals))
+    at = np.searchsorted(used, counts.members.indices)
+    zones = np.empty(len(counts.persons), dtype=object)
+    for size in np.unique(counts.sizes):
+        rows = np.flatnonzero(counts.sizes == size)
+        cells = at[counts.members.indptr[rows][:, None] + np.arange(size)]
+        zones[rows] = outlines[cells[:, 0]] if size == 1 else _dissolved(outlines[cells])
+    return zones
+
+
+def _dissolved(groups: NDArray[np.object_]) -> NDArray[np.object_]:
+    """(zones, cells) outlines -> (zones,) unions; borders that do not match to the last digit take the slower way."""
+    union = np.asarray(shapely.coverage_union_all(groups, axis=1), dtype=object)
+    odd = np.flatnonzero(~shapely.is_valid(union))
+    if len(odd):
+        union[odd] = shapely.union_all(groups[odd], axis=1)
+    return union
+
+
+def _geographic(crs: str) -> bool:
+    from pyproj import CRS
+
+    return bool(CRS.from_user_input(crs).is_geographic)
+
+
+def _counts(table: Tabulation, ids: NDArray[Any], levels: IntArray, shown: list[Shown]) -> pd.DataFrame:
+    frames = []
+    for a, (attribute, space, part) in enumerate(zip(table.attributes, table.spaces, shown, strict=True)):
+        level = levels[part.zone, a]
+        frames.append(
+            pd.DataFrame(
+                {
+                    "zone": part.zone,
+                    "attribute": np.full(len(level), attribute.column, dtype=object),
+                    "value": label_names(space, level, part.label),
+                    "level": level,
+                    "persons": pd.Series(part.persons).astype("Int64").mask(part.hidden),
+                    "share": part.share,
+                }
+            )
+        )
+    table_ = pd.concat(frames, ignore_index=True).sort_values("zone", kind="stable", ignore_index=True)
+    table_.insert(0, "cell_id", pd.Series(ids[table_.pop("zone").to_numpy()], dtype=object))
+    return table_
+
+
+def taxonomy_table(attributes: tuple[Attribute, ...]) -> pd.DataFrame:
+    """attribute, value, level1, ..., name, version, digest: one row a value of each attribute with a taxonomy."""
+    taxonomies = [(a.column, a.taxonomy) for a in attributes if a.taxonomy is not None]
+    height = max((t.height for _, t in taxonomies), default=1)
+    names = ["value", *(f"level{h}" for h in range(1, height + 1))]
+    rows = [
+        {"attribute": column, **dict(zip(names, row, strict=False)), "name": t.name, "version": t.version, "digest": t.digest}
+        for column, t in taxonomies
+        for row in t.rows
+    ]
+    return pd.DataFrame(rows, columns=["attribute", *names, "name", "version", "digest"], dtype=object)
+
+
+def _reference(judge: Judge) -> pd.DataFrame:
+    rows = []
+    for attribute, space, overall in zip(
+        judge.table.attributes, judge.table.spaces, judge.references.overall, strict=True
+    ):
+        for level, (labels, counts) in enumerate(zip(space.levels, overall, strict=True)):
+            mix = shares(counts).round(3)
+            rows += [(attribute.column, level, label, float(q)) for label, q in zip(labels, mix, strict=True)]
+    frame = pd.DataFrame(rows, columns=["attribute", "level", "value", "share"])
+    return frame.astype({"attribute": object, "level": np.int64, "value": object, "share": float})
+
+
+def _metadata(
+    judge: Judge,
+    counts: Counts,
+    cells: pd.DataFrame,
+    scope: NDArray[Any],
+    rounds: int,
+    publication: Publication,
+    run_text: str,
+) -> dict[str, Any]:
+    table, policy = judge.table, judge.policy
+    eligible = judge.references.eligible
+    published = np.zeros(len(table.cells), bool)
+    published[counts.members.indices] = True
+    kept, all_ = int(table.persons[published & eligible].sum()), int(table.persons[eligible].sum())
+    remedies = {name: int((cells["remedy"] == name).sum()) for name in ("publish", "publish_coarsened", "publish_merged")}
+    return {
+        "format": "geodiv release 1",
+        **{k: list(v) if isinstance(v, tuple) else v for k, v in asdict(publication).items()},
+        "run": run_text,
+        "policy": policy_record(policy),
+        "grid": table.grid.describe(),
+        "attributes": [attribute_record(a, s, policy) for a, s in zip(table.attributes, table.spaces, strict=True)],
+        "count_basis": "distinct persons",
+        "cells": int(published.sum()),
+        "zones": len(cells),
+        "persons": _distinct_persons(table, counts),
+        "rounds": rounds,
+        "remedies": remedies,
+        "not_published": int((~published).sum()),
+        "coverage": round(kept / all_, 2) if all_ else 0.0,
+        "reference": {name: int((scope == name).sum()) for name in sorted(set(scope))},
+        "dropped": {reason: int(n) for reason, n in sorted(table.intake.dropped.items())},
+        "engine": table.engine.describe(),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in LIBRARIES}},
+        "input_digest": table.intake.digest,
+    }
+
+
+def _distinct_persons(table: Tabulation, counts: Counts) -> int:
+    """Distinct persons in published zones: counted over their union, never summed."""
+    from .engines.protocol import Groups
+
+    cell = counts.members.indices.astype(np.int64)
+    if not len(cell):
+        return 0
+    return int(table.engine.count(table.contributions, Groups(None, cell, None, np.zeros_like(cell), 1))[0])
+
+
+def policy_record(policy: Policy) -> dict[str, Any]:
+    """The policy as plain values: its gates, its reference with its scope, its remedies."""
+    gates = {k: v for k, v in asdict(policy.thresholds()).items() if v is not None}
+    reference = policy.reference
+    scope = type(reference).__name__.lower()
+    record: dict[str, Any] = {"scope": scope}
+    if isinstance(reference, Ring):
+        record |= {"order": reference.order, "max_order": reference.max_order}
+    if isinstance(reference, Ring | Region | Weights):
+        record |= {"min_persons": reference.min_persons, "fallback": reference.fallback}
+    return {
+        "gates": gates,
+        "reference": record,
+        "ladder": list(policy.ladder),
+        "recode_scope": policy.recode_scope,
+        "max_members": policy.max_members,
+        "max_rounds": policy.max_rounds,
+        "residual": policy.residual,
+    }
+
+
+def attribute_record(attribute: Attribute, space: LabelSpace, policy: Policy) -> dict[str, Any]:
+    """One attribute as plain values: its kind, labels of each level, taxonomy, tier and gates in force."""
+    taxonomy = attribute.taxonomy
+    gates: Gates = policy.thresholds(attribute)
+    return {
+        "column": attribute.column,
+        "kind": type(attribute).__name__.lower(),
+        "levels": [list(labels) for labels in space.levels],
+        "above": [codes.tolist() for codes in space.up],
+        "taxonomy": None
+        if taxonomy is None
+        else {"name": taxonomy.name, "version": taxonomy.version, "digest": taxonomy.digest},
+        "missing": list(attribute.missing),
+        "sensitive": None if attribute.sensitive is None else list(attribute.sensitive),
+        "level": attribute.level,
+        "distance": getattr(attribute, "distance", "ordered"),
+        "positions": _positions(attribute),
+        "gates": {k: v for k, v in asdict(gates).items() if v is not None},
+    }
+
+
+def _positions(attribute: Attribute) -> list[float] | None:
+    positions = getattr(attribute, "positions", None)
+    return None if positions is None else [float(x) for x in positions]
+
+
+def _version(name: str) -> str:
+    try:
+        return packages.version(name)
+    except packages.PackageNotFoundError:
+        return "unknown"
+
+
+def metadata_json(metadata: dict[str, Any]) -> str:
+    """The metadata as the text that is written: the same for the same release."""
+    return json.dumps(metadata, ensure_ascii=False, indent=2, sort_keys=False) + "\n"

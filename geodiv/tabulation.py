@@ -1,0 +1,313 @@
+"""Tabulation: distinct persons per cell and label, and the same again for any other partition of the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .attribute import Attribute
+from .engines.memory import MemoryEngine, runs
+from .engines.protocol import Contributions, Engine, Groups, IntArray, Progress
+from .errors import PolicyError, UsageError
+from .grids.protocol import Grid
+from .intake import Intake, VisitSpec
+from .labels import LabelSpace
+from .plan import Plan
+
+Counted = tuple[tuple[sparse.csr_array, ...], ...]
+"""Over attributes, over levels: (zones, labels) sparse int64, distinct persons."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Distinct persons in each zone of a partition, at every level.
+
+    Parameters
+    ----------
+    members : (zones, cells) sparse of 0 and 1
+    persons : (zones,) int64
+        Distinct persons N(z); never the sum of the label counts.
+    labels : tuple over attributes of tuple over levels of (zones, labels) sparse int64
+    """
+
+    members: sparse.csr_array
+    persons: IntArray
+    labels: Counted
+
+    @property
+    def sizes(self) -> IntArray:
+        """(zones,) number of member cells."""
+        return np.diff(self.members.indptr)
+
+    def take(self, rows: IntArray) -> Counts:
+        """The counts of some of the zones, in the order given."""
+        labels = tuple(tuple(level[rows] for level in levels) for levels in self.labels)
+        return Counts(self.members[rows], self.persons[rows], labels)
+
+    def __add__(self, other: Counts) -> Counts:
+        labels = tuple(
+            tuple(sparse.vstack([a, b], format="csr") for a, b in zip(mine, theirs, strict=True))
+            for mine, theirs in zip(self.labels, other.labels, strict=True)
+        )
+        return Counts(
+            sparse.vstack([self.members, other.members], format="csr"),
+            np.concatenate([self.persons, other.persons]),
+            labels,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tabulation:
+    """Integer counts of people per occupied cell, and what it takes to count them again under a plan.
+
+    Parameters
+    ----------
+    grid : Grid
+    attributes : tuple of Attribute
+    spaces : tuple over attributes of LabelSpace
+    cells : (cells,) object
+        Ids of the occupied cells, sorted as text.
+    base : Counts
+        The counts with each cell a zone of its own.
+    visits : tuple over attributes of (cells, values) sparse int64
+        Input rows beside the persons.
+    intake : Intake
+        Rows read, counted and not counted, by reason.
+    engine : Engine
+    contributions : Contributions
+        The engine's handle; personal data.
+    adjacency : (cells, cells) sparse of 0 and 1
+        Cells one step apart; merging follows it.
+    """
+
+    grid: Grid
+    attributes: tuple[Attribute, ...]
+    spaces: tuple[LabelSpace, ...]
+    cells: NDArray[Any]
+    base: Counts
+    visits: tuple[sparse.csr_array, ...]
+    intake: Intake
+    engine: Engine
+    contributions: Contributions = field(repr=False)
+    adjacency: sparse.csr_array = field(repr=False)
+
+    @property
+    def keys(self) -> NDArray[Any]:
+        """(cells,) grid keys in the order of `cells`."""
+        return self.contributions.keys
+
+    @property
+    def persons(self) -> IntArray:
+        """(cells,) distinct persons of each cell."""
+        return self.base.persons
+
+    def __repr__(self) -> str:
+        names = ", ".join(a.column for a in self.attributes)
+        return f"<Tabulation of {len(self.cells)} {self.grid.kind} cells, {names}>"
+
+    def start(self, levels: Sequence[int] | None = None) -> Plan:
+        """The plan before remedies: each cell a zone, attributes at these levels (their own starting ones)."""
+        return Plan.of_cells(len(self.cells), levels or [a.level for a in self.attributes])
+
+    def count(self, members: sparse.csr_array) -> Counts:
+        """Distinct persons in each set of cells, counted again from the contributions, at every level.
+
+        Parameters
+        ----------
+        members : (zones, cells) sparse
+            The cells of each zone; zones may overlap.
+        """
+        members = sparse.csr_array(members)
+        sizes = np.diff(members.indptr)
+        lone, many = np.flatnonzero(sizes == 1), np.flatnonzero(sizes != 1)
+        alone = self.base.take(members[lone].indices)
+        if not len(many):
+            return Counts(members, alone.persons, alone.labels)
+        counted = alone + self._recount(members[many])
+        back = np.argsort(np.concatenate([lone, many]), kind="stable")
+        return counted.take(back)
+
+    def recount(self, plan: Plan, known: Counts | None = None) -> Counts:
+        """Distinct persons in each zone of a plan.
+
+        Only zones whose cells are not a zone of `known` (the counts under an earlier plan) are counted again.
+        """
+        if known is None:
+            return self.count(plan.members())
+        return self.recount_from(plan, known)[0]
+
+    def recount_from(self, plan: Plan, known: Counts) -> tuple[Counts, IntArray]:
+        """As `recount`, and for each zone its row in `known`, -1 for those that were counted again."""
+        members = plan.members()
+        place = _same_rows(members, known.members)
+        new = np.flatnonzero(place < 0)
+        at = place.copy()
+        at[new] = known.members.shape[0] + np.arange(len(new))
+        return (known + self.count(members[new])).take(at), place
+
+    def geometry(self) -> Any:
+        """Shapely polygons of the cells, (cells,) object, or None when the grid has none."""
+        return self.grid.geometry(self.keys)
+
+    def _recount(self, members: sparse.csr_array) -> Counts:
+        row = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
+        cell = members.indices.astype(np.int64)
+        persons = self.engine.count(self.contributions, Groups(None, cell, None, row, members.shape[0]))
+        labels = []
+        for a, space in enumerate(self.spaces):
+            base = self.base.labels[a][0]
+            length = np.diff(base.indptr)[cell]
+            at = runs(base.indptr[cell].astype(np.int64), length)
+            pair = (np.repeat(row, length), np.repeat(cell, length), base.indices[at].astype(np.int64), base.data[at])
+            labels.append(
+                tuple(
+                    _count_labels(self.engine, self.contributions, a, pair, members.shape[0], up, len(names))
+                    for up, names in zip(space.up, space.levels, strict=True)
+                )
+            )
+        return Counts(members, persons, tuple(labels))
+
+
+def tabulate(
+    source: Any,
+    *,
+    grid: Grid,
+    person: str,
+    attributes: Sequence[Attribute],
+    lon: str | None = None,
+    lat: str | None = None,
+    crs: str | None = None,
+    on_bad_rows: Literal["error", "skip"] = "error",
+    engine: Literal["memory"] | Engine = "memory",
+    layer: str | None = None,
+    rejects: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Tabulation:
+    """Counts of distinct persons per occupied cell and label of each attribute.
+
+    Parameters
+    ----------
+    source : GeoDataFrame, DataFrame, Arrow table, path, glob
+        Visits, one a row. Never written to.
+    grid : H3Grid, SquareGrid, ZoneGrid or ColumnGrid
+    person : str
+        Column that tells persons apart; compared as text.
+    attributes : sequence of Nominal, Ordinal or Numeric
+        The sensitive attributes, at least one.
+    lon, lat : str, optional
+        Columns with coordinates; found by the usual names unless there is a geometry.
+    crs : str, optional
+        CRS of the coordinates when the source does not say it.
+    on_bad_rows : {"error", "skip"}
+        What to do with rows that cannot be counted; they are always tallied by reason in ``table.intake``.
+    engine : "memory" or Engine
+    layer : str, optional
+        Layer of a file that has several.
+    rejects : path, optional
+        A CSV to write the number and reason of each row that is not counted to.
+    progress : callable, optional
+        Called with (stage, done, total).
+
+    Raises
+    ------
+    SourceError, GridError, UnknownValueError, PolicyError
+        What was expected, what came, and where.
+    """
+    attributes = tuple(attributes)
+    if not attributes:
+        raise PolicyError("attributes: expected at least one sensitive attribute, got none.")
+    columns = [a.column for a in attributes]
+    if len({c.lower() for c in columns}) < len(columns):
+        raise PolicyError(f"attributes: expected different columns (without regard to case), got {columns}.")
+    if isinstance(engine, str):
+        if engine != "memory":
+            raise UsageError(f"engine: expected 'memory' or an Engine, got {engine!r}.")
+        engine = MemoryEngine()
+    spec = VisitSpec(
+        person=person,
+        grid=grid,
+        attributes=attributes,
+        lon=lon,
+        lat=lat,
+        crs=crs,
+        on_bad_rows=on_bad_rows,
+        layer=layer,
+        rejects=Path(rejects) if rejects is not None else None,
+    )
+    return of_contributions(engine.reduce(source, spec, progress), grid, attributes, engine)
+
+
+def of_contributions(
+    contributions: Contributions, grid: Grid, attributes: tuple[Attribute, ...], engine: Engine
+) -> Tabulation:
+    """The Tabulation of an engine's contributions."""
+    cells = len(contributions.keys)
+    labels, visits = [], []
+    for a, (pairs, space) in enumerate(zip(contributions.pairs, contributions.spaces, strict=True)):
+        shape = (cells, len(space.values))
+        pair = (pairs.cell, pairs.cell, pairs.value, pairs.persons)
+        labels.append(
+            tuple(
+                _count_labels(engine, contributions, a, pair, cells, up, len(names))
+                for up, names in zip(space.up, space.levels, strict=True)
+            )
+        )
+        visits.append(sparse.csr_array((pairs.visits, (pairs.cell, pairs.value)), shape=shape))
+    identity = sparse.csr_array(sparse.identity(cells, format="csr"))
+    return Tabulation(
+        grid=grid,
+        attributes=attributes,
+        spaces=contributions.spaces,
+        cells=grid.ids(contributions.keys),
+        base=Counts(identity, contributions.persons, tuple(labels)),
+        visits=tuple(visits),
+        intake=contributions.intake,
+        engine=engine,
+        contributions=contributions,
+        adjacency=grid.neighbours(contributions.keys, 1),
+    )
+
+
+def _count_labels(
+    engine: Engine,
+    contributions: Contributions,
+    attribute: int,
+    pair: tuple[IntArray, IntArray, IntArray, IntArray],
+    zones: int,
+    up: IntArray,
+    labels: int,
+) -> sparse.csr_array:
+    """(zones, labels) distinct persons; `pair` holds zone, cell, value and the pair's own persons.
+
+    A label fed by exactly one (cell, value) pair keeps that pair's count; only the others are counted again.
+    """
+    zone, cell, value, persons = pair
+    code, group, fed = np.unique(zone * labels + up[value], return_inverse=True, return_counts=True)
+    result = np.zeros(len(code), dtype=np.int64)
+    single = fed[group] == 1
+    result[group[single]] = persons[single]
+    rest = ~single
+    if rest.any():
+        again, inner = np.unique(group[rest], return_inverse=True)
+        groups = Groups(attribute, cell[rest], value[rest], inner.astype(np.int64), len(again))
+        result[again] = engine.count(contributions, groups)
+    return sparse.csr_array((result, (code // labels, code % labels)), shape=(zones, labels))
+
+
+def _same_rows(members: sparse.csr_array, known: sparse.csr_array) -> IntArray:
+    """(zones,) row of `known` with the same cells, or -1. The rows of each are disjoint."""
+    row = np.full(known.shape[1], -1, dtype=np.int64)
+    row[known.indices] = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr))
+    at = row[members.indices]
+    first = at[members.indptr[:-1]]
+    sizes = np.diff(members.indptr)
+    agree = np.add.reduceat(at == np.repeat(first, sizes), members.indptr[:-1]) == sizes if len(sizes) else first
+    same = agree & (first >= 0)
+    same[same] &= np.diff(known.indptr)[first[same]] == sizes[same]
+    return np.where(same, first, -1)
