@@ -8,7 +8,7 @@ The names below are the public interface; each is loaded when it is first used, 
 #   2 pure knowledge        measures grids
 #   3 counting people       sources intake engines tabulation
 #   4 judging               reference scores
-#   5 acting                remedies release verify enforce textbook audits
+#   5 acting                remedies release verify enforcement textbook audits
 #   6 leaving the building  geopackage ... run cli
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _HOME = {
     "tabulate": "tabulation",
     "score": "scores",
     "Release": "release",
-    "Outcome": "enforce",
-    "enforce": "enforce",
+    "Outcome": "enforcement",
+    "enforce": "enforcement",
     "read_release": "geopackage",
     "Run": "run",
     "read_run": "run",
@@ -78,8 +78,8 @@ if TYPE_CHECKING:
     from .attribute import Nominal as Nominal
     from .attribute import Numeric as Numeric
     from .attribute import Ordinal as Ordinal
-    from .enforce import Outcome as Outcome
-    from .enforce import enforce as enforce
+    from .enforcement import Outcome as Outcome
+    from .enforcement import enforce as enforce
     from .errors import GeodivError as GeodivError
     from .errors import GridError as GridError
     from .errors import NotConverged as NotConverged

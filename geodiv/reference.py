@@ -46,6 +46,33 @@ class Against:
         return np.asarray(self.scope != "global", dtype=bool) & self.known
 
 
+class Rings:
+    """The eligible cells within some steps of each cell, each cell's looked up once.
+
+    It remembers what it was asked; its answers depend on the table alone.
+    """
+
+    def __init__(self, table: Tabulation, eligible: NDArray[np.bool_]) -> None:
+        self._table = table
+        self._eligible = eligible
+        self._rows: dict[int, IntArray] = {}
+        self._found: dict[int, CSR] = {}
+
+    def of(self, cells: IntArray, order: int) -> CSR:
+        """(asked, cells) sparse 0/1: eligible cells within `order` steps of each cell asked for, itself excluded."""
+        table = self._table
+        if order == 1:
+            return CSR(table.adjacency[cells].multiply(self._eligible[None, :]))
+        row = self._rows.setdefault(order, np.full(len(table.cells), -1, dtype=np.int64))
+        found = self._found.get(order, CSR((0, len(table.cells))))
+        new = cells[row[cells] < 0]
+        if len(new):
+            near = CSR(table.grid.neighbours(table.keys, order, new).multiply(self._eligible[None, :]))
+            row[new] = found.shape[0] + np.arange(len(new))
+            found = self._found[order] = sparse.vstack([found, near], format="csr")
+        return CSR(found[row[cells]])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class References:
     """The pooled counts that references are made of.
@@ -62,6 +89,8 @@ class References:
         What a row of `Against.weights` weighs: the eligible cells, or whole regions of them.
     graph : (cells, units) sparse float64 or None
         Weight of each unit for each cell, where that does not depend on the ring's order.
+    rings : Rings
+        The eligible cells around each cell.
     """
 
     table: Tabulation
@@ -70,6 +99,7 @@ class References:
     overall: tuple[tuple[FloatArray, ...], ...]
     units: CSR
     graph: CSR | None
+    rings: Rings
 
     @classmethod
     def of(cls, table: Tabulation, policy: Policy) -> References:
@@ -80,7 +110,7 @@ class References:
             for levels in table.base.labels
         )
         units, graph = _units(table, policy.reference, eligible)
-        return cls(table, policy.reference, eligible, overall, units, graph)
+        return cls(table, policy.reference, eligible, overall, units, graph, Rings(table, eligible))
 
     def of_zones(self, members: CSR) -> Against:
         """The reference of each zone: its scope, its persons and its weights.
@@ -134,15 +164,11 @@ class References:
         """(zones, units) weights of each zone's reference."""
         if isinstance(self.reference, Ring):
             cells, own = _used(members)
-            return _outside(_present(own @ self._ring(cells, order)), members)
+            return _outside(_present(own @ self.rings.of(cells, order)), members)
         assert self.graph is not None
         if isinstance(self.reference, Region):
             return _present(members @ self.graph)
         return _outside(_largest(members, self.graph), members)
-
-    def _ring(self, cells: IntArray, order: int) -> CSR:
-        near = self.table.adjacency[cells] if order == 1 else self.table.grid.neighbours(self.table.keys, order, cells)
-        return CSR(near.multiply(self.eligible[None, :]))
 
 
 def _units(table: Tabulation, reference: Reference, eligible: NDArray[np.bool_]) -> tuple[CSR, CSR | None]:

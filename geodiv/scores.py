@@ -134,13 +134,15 @@ class Judge:
 
     def standing(self, counts: Counts) -> Standing:
         """The verdicts on some zones at every allowed level."""
-        against = self.references.of_zones(counts.members)
-        eligible = meets("k_min", counts.persons, self.policy.k_min)
+        eligible = np.asarray(meets("k_min", counts.persons, self.policy.k_min))
+        rows = np.flatnonzero(eligible)
+        enough = counts if len(rows) == len(eligible) else counts.take(rows)
+        against = self.references.of_zones(enough.members)
         passes = []
         for a, allowed in enumerate(self.allowed):
             held = np.zeros((len(eligible), len(allowed)), bool)
             for h in np.flatnonzero(allowed):
-                held[:, h] = ~self.measure(counts, against, a, h).fails.any(axis=1) & eligible
+                held[rows, h] = ~self.measure(enough, against, a, h).fails.any(axis=1)
             passes.append(held)
         return Standing(counts, eligible, tuple(passes))
 
