@@ -17,6 +17,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+import geodiv as gd
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
@@ -221,3 +223,27 @@ def test_the_hospital_is_not_the_only_eligible_cell_left_out(outcome: oracles.Ou
     out = {cell for zone in outcome.published for cell in zone.members}
     eligible = {row["cell_id"] for row in outcome.scores if row["persons"] >= 10}
     assert len(eligible - out) >= 2
+
+
+# --- The same story, by geodiv
+
+
+@pytest.fixture(scope="module")
+def enforced() -> gd.Outcome:
+    return gd.read_run(FIXTURES / "policy.toml").enforce(FIXTURES / "visits.parquet")
+
+
+def test_geodiv_publishes_the_zones_of_the_oracle(enforced: gd.Outcome, outcome: oracles.Outcome) -> None:
+    cells = enforced.release.cells
+    found = {
+        frozenset(members.split()): remedy
+        for members, remedy in zip(cells.members, cells.remedy, strict=True)
+    }
+    assert found == {zone.members: oracles.remedy(zone) for zone in outcome.published}
+
+
+def test_geodiv_tells_every_remedy_and_the_rows_it_could_not_count(enforced: gd.Outcome) -> None:
+    told = enforced.release.metadata
+    assert told["remedies"] == {"publish": 55, "publish_coarsened": 15, "publish_merged": 7}
+    assert (told["not_published"], told["coverage"]) == (8, 0.97)
+    assert told["dropped"] == {"no person": 3, "no coordinate": 3, "out of range": 2}
