@@ -34,6 +34,20 @@ class Grown:
         """(seeds,) whether the gathered cells can be published."""
         return np.asarray((self.levels >= 0).all(axis=1))
 
+    def within(self, free: BoolArray) -> BoolArray:
+        """(seeds,) whether every gathered cell is still free: the path is then what it would be today."""
+        return np.asarray((free[self.path] | (self.path < 0)).all(axis=1))
+
+    def take(self, rows: IntArray | BoolArray) -> Grown:
+        """What became of some of the seeds."""
+        return Grown(self.path[rows], self.levels[rows])
+
+    def put(self, rows: IntArray, other: Grown) -> Grown:
+        """The same with some seeds grown anew."""
+        path, levels = self.path.copy(), self.levels.copy()
+        path[rows], levels[rows] = other.path, other.levels
+        return Grown(path, levels)
+
 
 def grow(judge: Judge, plan: Plan, published: BoolArray) -> Plan:
     """Cells in no published zone, most persons first, gather neighbours until they pass or are full.
@@ -52,13 +66,15 @@ def grow(judge: Judge, plan: Plan, published: BoolArray) -> Plan:
     free = ~published
     waiting = np.flatnonzero(free & _hopeful(judge, free))
     waiting = waiting[np.lexsort((waiting, -persons[waiting]))]
+    grown = _grow(judge, free, waiting)
     while len(waiting):
-        grown = _grow(judge, free, waiting)
         settled, chosen = _settle(judge, free, waiting, grown)
         plan = _publish(plan, grown, chosen)
         free[grown.path[chosen][grown.path[chosen] >= 0]] = False
-        waiting = waiting[~settled]
-        waiting = waiting[free[waiting]]
+        left = ~settled & free[waiting]
+        waiting, grown = waiting[left], grown.take(left)
+        stale = np.flatnonzero(~grown.within(free))
+        grown = grown.put(stale, _grow(judge, free, waiting[stale]))
     return plan
 
 
