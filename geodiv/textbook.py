@@ -34,6 +34,7 @@ from .text import MISSING, as_text
 
 IntArray = NDArray[np.int64]
 Triage = Literal["publish", "coarsen_attribute", "merge_or_suppress"]
+_KEYS = ("cell", "value", "person")
 
 
 def cell_attribute_table(df: pd.DataFrame) -> pd.DataFrame:
@@ -308,27 +309,24 @@ def _contributions(
                 f"expected a column {name!r} of visits, got {listed(visits.columns)}."
                 + did_you_mean(name, visits.columns)
             )
-    cell, value, person = (_texts(visits[name]) for name in (cell_col, cat_col, person_col))
-    kept = _there(cell) & _there(person)
-    cell, value, person = cell[kept], value[kept], person[kept]
-    codes = [pd.factorize(column, sort=True) for column in (cell, value, person)]
-    found = pd.DataFrame(
-        {name: code for name, (code, _) in zip(("cell", "value", "person"), codes, strict=True)}
-    )
-    first = np.unique(found["cell"].to_numpy(), return_index=True)[1]
+    columns = [_texts(visits[name]) for name in (cell_col, cat_col, person_col)]
+    kept = np.logical_and(*(_named(texts)[code] for code, texts in (columns[0], columns[2])))
+    packed = [pd.factorize(code[kept], sort=True) for code, _ in columns]
+    found = pd.DataFrame({name: code for name, (code, _) in zip(_KEYS, packed, strict=True)})
+    _, first = np.unique(found["cell"].to_numpy(), return_index=True)
     cells = visits[cell_col][kept].iloc[first].to_numpy()
-    return cells, [str(v) for v in codes[1][1]], found.drop_duplicates()
+    return cells, list(columns[1][1][packed[1][1]]), found.drop_duplicates()
 
 
-def _texts(column: pd.Series[Any]) -> NDArray[Any]:
-    """(rows,) object: the text of each row, only distinct values converted."""
-    code, distinct_values = pd.factorize(column, use_na_sentinel=True)
-    return np.array([*(as_text(value) for value in distinct_values), MISSING], dtype=object)[code]
+def _texts(column: pd.Series[Any]) -> tuple[IntArray, NDArray[Any]]:
+    """(rows,) codes into the distinct texts of a column, sorted; only distinct values are converted."""
+    code, originals = pd.factorize(column)
+    to, texts = pd.factorize(np.array([*map(as_text, originals), MISSING], dtype=object), sort=True)
+    return to[code], texts
 
 
-def _there(texts: NDArray[Any]) -> NDArray[np.bool_]:
-    code, distinct_texts = pd.factorize(texts)
-    return np.array([bool(text.strip()) and text != MISSING for text in distinct_texts], dtype=bool)[code]
+def _named(texts: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.array([bool(text.strip()) and text != MISSING for text in texts], dtype=bool)
 
 
 def _counts(found: pd.DataFrame, cells: int, values: int) -> IntArray:
