@@ -23,7 +23,7 @@ from pyproj import CRS
 
 from ..errors import SourceError
 from .lines import Lines
-from .source import IntArray, checked_rows, distinct_columns, file_digest, name_of, regroup
+from .source import IntArray, checked_rows, distinct_columns, file_digest, first_line, name_of, regroup
 
 DELIMITERS = (",", ";", "\t", "|")
 GZIP = b"\x1f\x8b"
@@ -94,6 +94,11 @@ class CsvSource:
         """As messages call it."""
         return self.bytes.name
 
+    @property
+    def path(self) -> Path | None:
+        """The file; None for standard input."""
+        return self.bytes.path
+
     def digest(self) -> str:
         """sha256 of the bytes."""
         return self.bytes.digest()
@@ -137,7 +142,7 @@ class CsvSource:
                         )
                     start = rows.line_num + 1
         except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as fault:
-            return f"{self.name} cannot be read to its end: {_reason(fault)}."
+            return f"{self.name} cannot be read to its end: {first_line(fault)}."
         return f"{self.name} cannot be read as CSV: {text.splitlines()[0][:60]}."
 
 
@@ -152,13 +157,9 @@ def _header_line(bytes_: Bytes) -> str:
     except UnicodeDecodeError as error:
         raise SourceError(f"expected UTF-8 text in {name}, got other bytes. Save it as UTF-8.") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(f"expected a CSV file at {name}, got: {_reason(error)}.") from error
+        raise SourceError(f"expected a CSV file at {name}, got: {first_line(error)}.") from error
     if not first.strip():
         raise SourceError(f"expected a CSV with a header line in {name}, got an empty file.")
     if "\0" in first:
         raise SourceError(f"expected UTF-8 text in {name}, got other bytes. Save it as UTF-8.")
     return first
-
-
-def _reason(error: BaseException) -> str:
-    return getattr(error, "strerror", None) or str(error).split("\n")[0].rstrip(".")

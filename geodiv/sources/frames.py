@@ -84,7 +84,14 @@ def _array(series: pd.Series, name: str | None) -> pa.Array | pa.ChunkedArray:
         array = pa.array(series, from_pandas=True)
         if not isinstance(array.type, pa.BaseExtensionType):
             return array
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError):
+    except (
+        pa.ArrowInvalid,
+        pa.ArrowTypeError,
+        pa.ArrowNotImplementedError,
+        OverflowError,
+        TypeError,
+        ValueError,
+    ):
         if isinstance(series.dtype, pd.CategoricalDtype):
             texts = pa.array([as_text(value) for value in series.cat.categories])
             codes = pa.array(series.cat.codes.to_numpy(), mask=(series.cat.codes < 0).to_numpy())

@@ -14,7 +14,7 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from ..errors import SourceError
-from .source import IntArray, checked_rows, distinct_columns, file_digest, name_of, regroup
+from .source import IntArray, checked_rows, distinct_columns, file_digest, first_line, name_of, regroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,9 @@ class ParquetSource:
         try:
             schema = pq.read_schema(path)
         except (OSError, pa.ArrowInvalid) as error:
-            raise SourceError(f"expected a Parquet file at {name_of(path)}, got: {_first_line(error)}.") from error
+            raise SourceError(
+                f"expected a Parquet file at {name_of(path)}, got: {first_line(error)}."
+            ) from error
         columns, repeated = distinct_columns(schema.names, schema.types)
         geometry, crs = declared_geometry(schema, name_of(path))
         return cls(path, columns, repeated, geometry, crs)
@@ -60,7 +62,7 @@ class ParquetSource:
                 schema = pa.schema([file.schema_arrow.field(c) for c in columns])
                 yield from regroup(parts, schema, rows_per_batch)
         except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise SourceError(f"{self.name} cannot be read to its end: {_first_line(error)}.") from error
+            raise SourceError(f"{self.name} cannot be read to its end: {first_line(error)}.") from error
 
     def row_numbers(self, positions: IntArray) -> IntArray:
         """1-based row numbers."""
@@ -73,7 +75,7 @@ def declared_geometry(schema: pa.Schema, name: str) -> tuple[str | None, CRS | N
         try:
             geo = json.loads(schema.metadata[b"geo"])
             column = geo["primary_column"]
-            return column, _crs(geo["columns"][column].get("crs", "OGC:CRS84"), name)
+            return column, declared_crs(geo["columns"][column].get("crs", "OGC:CRS84"), name)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(
                 f"expected GeoParquet metadata in {name}, got some that cannot be read ({error}). "
@@ -82,7 +84,7 @@ def declared_geometry(schema: pa.Schema, name: str) -> tuple[str | None, CRS | N
     for field in schema:
         kind, text = _extension(field)
         if kind in ("geoarrow.wkb", "ogc.wkb", "geoarrow.point"):
-            return field.name, _crs(json.loads(text or "{}").get("crs"), name)
+            return field.name, declared_crs(json.loads(text or "{}").get("crs"), name)
     return None, None
 
 
@@ -97,18 +99,15 @@ def _extension(field: pa.Field) -> tuple[str, str]:
     )
 
 
-def _crs(text: Any, name: str) -> CRS | None:
+def declared_crs(text: Any, name: str) -> CRS | None:
+    """The CRS that a source declares, from whatever pyproj reads; None for none."""
     if text is None:
         return None
     try:
         return CRS.from_user_input(text)
     except CRSError as error:
-        raise SourceError(f"{name} declares a CRS that cannot be read: {_first_line(error)}.") from error
+        raise SourceError(f"{name} declares a CRS that cannot be read: {first_line(error)}.") from error
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0].rstrip(".")

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyproj import CRS
 
@@ -67,7 +68,14 @@ def name_of(path: Path | str) -> str:
     return f"'{path}'"
 
 
-def distinct_columns(names: Sequence[str], types: Sequence[pa.DataType]) -> tuple[dict[str, pa.DataType], frozenset[str]]:
+def first_line(error: BaseException) -> str:
+    """The first line of another library's message, without its full stop."""
+    return (getattr(error, "strerror", None) or str(error)).strip().split("\n")[0].rstrip(".")
+
+
+def distinct_columns(
+    names: Sequence[str], types: Sequence[pa.DataType]
+) -> tuple[dict[str, pa.DataType], frozenset[str]]:
     """Columns by name, the first of each, and the names that come twice."""
     first: dict[str, pa.DataType] = {}
     twice = set()
@@ -95,7 +103,9 @@ def need(source: Source, column: str, use: str) -> str:
 def checked_rows(rows_per_batch: int | None) -> int | None:
     """The number of rows a batch, or an error."""
     if rows_per_batch is not None and rows_per_batch < 1:
-        raise UsageError(f"rows_per_batch: expected a whole number of at least 1 or None, got {rows_per_batch!r}.")
+        raise UsageError(
+            f"rows_per_batch: expected a whole number of at least 1 or None, got {rows_per_batch!r}."
+        )
     return rows_per_batch
 
 
@@ -117,6 +127,24 @@ def regroup(
         yield pa.concat_tables(held) if held else schema.empty_table()
 
 
+def plain_types(table: pa.Table) -> pa.Table:
+    """The same values without views, half floats and run-end encoding, which few of Arrow's functions take."""
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        if pa.types.is_run_end_encoded(field.type):
+            column = pc.run_end_decode(column)
+        kind = column.type
+        value = _PLAIN.get(str(kind.value_type if pa.types.is_dictionary(kind) else kind))
+        if value is not None:
+            column = column.cast(pa.dictionary(pa.int32(), value) if pa.types.is_dictionary(kind) else value)
+        if column.type != field.type:
+            table = table.set_column(i, pa.field(field.name, column.type), column)
+    return table
+
+
+_PLAIN = {"string_view": pa.large_string(), "binary_view": pa.large_binary(), "halffloat": pa.float32()}
+
+
 class Fingerprint:
     """sha256 of the Arrow stream of some tables, in hexadecimal, however these were cut into batches."""
 
@@ -128,7 +156,9 @@ class Fingerprint:
     def update(self, table: pa.Table) -> None:
         """Take one more table, of the same columns."""
         table = _plain(table)
-        held = pa.concat_tables([self._held, table.cast(self._held.schema)]) if self._held is not None else table
+        held = (
+            pa.concat_tables([self._held, table.cast(self._held.schema)]) if self._held is not None else table
+        )
         whole = held.num_rows // STEP * STEP
         self._write(held.slice(0, whole))
         self._held = held.slice(whole)
@@ -168,7 +198,9 @@ class _Sink:
 def _plain(table: pa.Table) -> pa.Table:
     """Without dictionaries, whose codes depend on how the rows were cut, and without metadata."""
     fields = [
-        pa.field(f.name, cast(pa.DictionaryType, f.type).value_type if pa.types.is_dictionary(f.type) else f.type)
+        pa.field(
+            f.name, cast(pa.DictionaryType, f.type).value_type if pa.types.is_dictionary(f.type) else f.type
+        )
         for f in table.schema
     ]
     return table.cast(pa.schema(fields))
@@ -180,7 +212,9 @@ def file_digest(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise SourceError(f"expected a file to read at {name_of(path)}, got: {error.strerror or error}.") from error
+        raise SourceError(
+            f"expected a file to read at {name_of(path)}, got: {error.strerror or error}."
+        ) from error
 
 
 def digest_of_several(named: Iterable[tuple[str, str]]) -> str:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .errors import SourceError
-from .text import MISSING, as_text
+from ..errors import SourceError
+from ..text import MISSING, as_text
 
 BoolArray = NDArray[np.bool_]
 
@@ -64,7 +64,9 @@ class TextColumn:
         if not (self.codes < 0).any():
             return self
         at = pc.index(self.texts, MISSING).as_py()
-        texts = self.texts if at >= 0 else pa.concat_arrays([self.texts, pa.array([MISSING], pa.large_string())])
+        texts = (
+            self.texts if at >= 0 else pa.concat_arrays([self.texts, pa.array([MISSING], pa.large_string())])
+        )
         at = at if at >= 0 else len(texts) - 1
         return TextColumn(np.where(self.codes < 0, np.int32(at), self.codes), texts)
 
@@ -82,9 +84,7 @@ def _encoded(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return _encoded_extension(column, name)
-    if pa.types.is_run_end_encoded(kind):
-        column = pc.run_end_decode(column)
-    value = kind.value_type if pa.types.is_dictionary(kind) else column.type
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(value):
         raise SourceError(
             f"expected plain values in column {name!r}, got {column.type}. Give each visit one row and one value."
@@ -92,10 +92,6 @@ def _encoded(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
     if pa.types.is_null(value):
         nothing = pa.array(np.full(len(column), -1, np.int32), mask=np.ones(len(column), bool))
         return pa.DictionaryArray.from_arrays(nothing, pa.array([], pa.large_string()))
-    if str(value) in ("string_view", "binary_view", "halffloat"):
-        plain = {"string_view": pa.large_string(), "binary_view": pa.large_binary(), "halffloat": pa.float32()}
-        plain_type = plain[str(value)]
-        column = column.cast(pa.dictionary(pa.int32(), plain_type) if pa.types.is_dictionary(kind) else plain_type)
     if not pa.types.is_dictionary(column.type):
         column = _joined(column).dictionary_encode()
     joined = column.combine_chunks()

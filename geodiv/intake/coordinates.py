@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 from pyproj.exceptions import CRSError
 
-from .errors import SourceError, listed
+from ..errors import SourceError, listed
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -58,12 +58,16 @@ def numbers(column: pa.ChunkedArray, name: str) -> Numbers:
         return _parsed(column.cast(pa.large_string()))
     if pa.types.is_integer(value) or pa.types.is_floating(value) or pa.types.is_decimal(value):
         return Numbers(_floats(column.cast(pa.float64(), safe=False)))
-    raise SourceError(f"expected numbers in column {name!r}, got {kind}. Name the columns with lon= and lat=.")
+    raise SourceError(
+        f"expected numbers in column {name!r}, got {kind}. Name the columns with lon= and lat=."
+    )
 
 
 def _floats(column: pa.ChunkedArray | pa.Array) -> FloatArray:
     """(rows,) float64, nan for null."""
-    return np.asarray(column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy())
+    return np.asarray(
+        column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+    )
 
 
 def _parsed(column: pa.ChunkedArray) -> Numbers:
@@ -113,7 +117,9 @@ def points(column: pa.ChunkedArray, name: str, use: Points) -> tuple[FloatArray,
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan), np.full(len(column), np.nan)
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        raise SourceError(f"expected geometries in column {name!r}, got {kind}. Give points, or lon= and lat=.")
+        raise SourceError(
+            f"expected geometries in column {name!r}, got {kind}. Give points, or lon= and lat=."
+        )
     x, y = np.full(len(column), np.nan), np.full(len(column), np.nan)
     there = np.asarray(column.is_valid().to_numpy()).astype(bool)
     known = column.cast(pa.large_binary()).drop_null().combine_chunks()

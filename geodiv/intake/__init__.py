@@ -1,0 +1,15 @@
+"""Intake: any source of visits as batches of (person, place, values), and the tally of the rows that are not counted.
+
+A visit without a person, or without a usable place, is never counted and never silent. A missing value of an
+attribute is no such fault: it is the value ``(missing)``.
+"""
+
+# The order inside, imports go to the left: textcolumn coordinates spec tally faults places reading
+
+from __future__ import annotations
+
+from .reading import VisitBatch, batches
+from .spec import VisitSpec
+from .tally import REASONS, Intake, check
+
+__all__ = ["REASONS", "Intake", "VisitBatch", "VisitSpec", "batches", "check"]

@@ -1,0 +1,116 @@
+"""Intake: how many rows were read, how many count, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..errors import SourceError
+from .spec import VisitSpec
+
+REASONS = (
+    "no person",
+    "no coordinate",
+    "not a number",
+    "out of range",
+    "no cell id",
+    "not a cell id",
+    "outside the zones",
+)
+"""Why a row is not counted; a row with several faults is tallied under the first of them."""
+FIRST = 5
+"""Row numbers kept for each reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """The tally of what was read: ``rows == counted + sum(dropped.values())``, always. Add tallies up with ``+``.
+
+    Parameters
+    ----------
+    rows, counted : int
+        Rows read, and rows that count.
+    dropped : mapping of str to int
+        Rows that do not, by reason (`REASONS`); no reason stands with 0.
+    first_rows : mapping of str to tuple of int
+        The first row numbers of each reason, 1-based. For one CSV file they are line numbers (the header is line 1);
+        several files are numbered through, from the first row of the first on.
+    digest : str
+        sha256 of the input, in hexadecimal: of the bytes of a file, of the names and digests of several, or of the
+        columns read of a frame. It comes with the last batch and is empty before.
+    hints : mapping of str to str
+        For a reason, what may be the matter.
+    at_origin : int
+        Counted rows at the coordinates (0, 0), which often stand for none.
+    remarks : tuple of str
+        What else a reader should know.
+
+    Examples
+    --------
+    >>> whole = Intake(rows=3, counted=3) + Intake(rows=2, counted=1, dropped={"no person": 1}, first_rows={"no person": (4,)})
+    >>> whole.rows, whole.counted, whole.dropped
+    (5, 4, {'no person': 1})
+    """
+
+    rows: int
+    counted: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    first_rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    digest: str = ""
+    hints: Mapping[str, str] = field(default_factory=dict)
+    at_origin: int = 0
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What looks suspicious, although it was counted, in words."""
+        verb = "lies" if self.at_origin == 1 else "lie"
+        origin = (f"{_rows(self.at_origin)} {verb} at (0, 0)",) if self.at_origin else ()
+        return (*self.remarks, *origin)
+
+    def __add__(self, other: Intake) -> Intake:
+        """The tally of two batches, this one the earlier."""
+        reasons = [reason for reason in REASONS if reason in self.dropped or reason in other.dropped]
+        return Intake(
+            rows=self.rows + other.rows,
+            counted=self.counted + other.counted,
+            dropped={r: self.dropped.get(r, 0) + other.dropped.get(r, 0) for r in reasons},
+            first_rows={
+                r: (*self.first_rows.get(r, ()), *other.first_rows.get(r, ()))[:FIRST] for r in reasons
+            },
+            digest=other.digest or self.digest,
+            hints={**other.hints, **self.hints},
+            at_origin=self.at_origin + other.at_origin,
+            remarks=tuple(dict.fromkeys((*self.remarks, *other.remarks))),
+        )
+
+
+def check(intake: Intake, spec: VisitSpec) -> None:
+    """Raise when rows were lost and the spec does not allow it.
+
+    When most rows are out of range, the coordinates are not what they are said to be: that is an error in any case.
+
+    Raises
+    ------
+    SourceError
+        It names each reason, its number of rows and the first of them, and what to do.
+    """
+    mistaken = 2 * intake.dropped.get("out of range", 0) > intake.rows
+    if not intake.dropped or (spec.skips and not mistaken):
+        return
+    found = "; ".join(_found(intake, reason) for reason in intake.dropped)
+    do = 'Mend the visits, or set on_bad_rows = "skip" or --rejects FILE to go on without these rows.'
+    if mistaken:
+        do = "Most rows are out of range: name the right crs, or the right columns for lon and lat."
+    raise SourceError(f"expected a person and a place in each of {_rows(intake.rows)}, got: {found}. {do}")
+
+
+def _found(intake: Intake, reason: str) -> str:
+    number, first = intake.dropped[reason], intake.first_rows.get(reason, ())
+    hint = f" ({intake.hints[reason]})" if reason in intake.hints else ""
+    more = ", ..." if number > len(first) else ""
+    return f"{reason} in {_rows(number)}{hint}: row{'s' * (number > 1)} {', '.join(map(str, first))}{more}"
+
+
+def _rows(number: int) -> str:
+    return f"{number} row{'s' * (number != 1)}"
