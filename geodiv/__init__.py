@@ -7,9 +7,9 @@ The names below are the public interface; each is loaded when it is first used, 
 #   1 what we talk about    text errors taxonomy ground labels attribute policy publication plan
 #   2 pure knowledge        measures grids
 #   3 counting people       sources intake engines tabulation
-#   4 judging               reference scores
+#   4 judging               reference scores districts counsel
 #   5 acting                remedies release verify enforcement textbook audits
-#   6 leaving the building  geopackage ... run cli
+#   6 leaving the building  columns atomic sidecar styles extensions shares geopackage formats ... run cli
 
 from __future__ import annotations
 
@@ -37,10 +37,12 @@ _HOME = {
     "Tabulation": "tabulation",
     "tabulate": "tabulation",
     "score": "scores",
+    "advice": "counsel",
+    "failing_districts": "districts",
     "Release": "release",
     "Outcome": "enforcement",
     "enforce": "enforcement",
-    "read_release": "geopackage",
+    "read_release": "formats",
     "Run": "run",
     "read_run": "run",
     "cell_attribute_table": "textbook",
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
     from .attribute import Nominal as Nominal
     from .attribute import Numeric as Numeric
     from .attribute import Ordinal as Ordinal
+    from .counsel import advice as advice
+    from .districts import failing_districts as failing_districts
     from .enforcement import Outcome as Outcome
     from .enforcement import enforce as enforce
     from .errors import GeodivError as GeodivError
@@ -90,7 +94,7 @@ if TYPE_CHECKING:
     from .errors import UsageError as UsageError
     from .errors import VerificationError as VerificationError
     from .errors import WriteError as WriteError
-    from .geopackage import read_release as read_release
+    from .formats import read_release as read_release
     from .grids.column import ColumnGrid as ColumnGrid
     from .grids.h3 import H3Grid as H3Grid
     from .grids.square import SquareGrid as SquareGrid

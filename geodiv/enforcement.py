@@ -147,7 +147,9 @@ def _refuse(judge: Judge, situation: Situation, stuck: bool) -> None:
         if stuck
         else f"after max_rounds = {policy.max_rounds}. Raise max_rounds, or look for a taxonomy that clears them"
     )
-    raise NotConverged(f"expected every zone to pass, but zones still fail: {why}.", judge.table.cells[failing])
+    raise NotConverged(
+        f"expected every zone to pass, but zones still fail: {why}.", judge.table.cells[failing]
+    )
 
 
 def _gather(judge: Judge, plan: Plan, journal: list[dict[str, Any]]) -> tuple[Plan, list[dict[str, Any]]]:

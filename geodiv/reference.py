@@ -157,7 +157,10 @@ class References:
     def _steps(self) -> list[tuple[str, int]]:
         if isinstance(self.reference, Ring):
             assert self.reference.max_order is not None
-            return [(f"ring:{order}", order) for order in range(self.reference.order, self.reference.max_order + 1)]
+            return [
+                (f"ring:{order}", order)
+                for order in range(self.reference.order, self.reference.max_order + 1)
+            ]
         return [("region" if isinstance(self.reference, Region) else "weights", 0)]
 
     def _weigh(self, members: CSR, order: int) -> CSR:
@@ -184,7 +187,9 @@ def _units(table: Tabulation, reference: Reference, eligible: NDArray[np.bool_])
 def _regions(table: Tabulation, reference: Region, each: CSR) -> tuple[CSR, CSR]:
     names = sorted(set(reference.regions.values()))
     index = {name: i for i, name in enumerate(names)}
-    codes = np.array([index[reference.regions[c]] if c in reference.regions else -1 for c in table.cells], dtype=int)
+    codes = np.array(
+        [index[reference.regions[c]] if c in reference.regions else -1 for c in table.cells], dtype=int
+    )
     if len(codes) and (codes < 0).all():
         raise PolicyError("regions: expected the ids of the table's cells as keys, found none of them.")
     inside = np.flatnonzero(codes >= 0)
@@ -200,14 +205,20 @@ def weights_matrix(table: Tabulation, graph: Any) -> CSR:
         neighbour = adjacency.index.get_level_values(1)
         weight = adjacency.to_numpy(dtype=float)
     else:
-        rows = [(f, n, w) for f in graph.neighbors for n, w in zip(graph.neighbors[f], graph.weights[f], strict=True)]
+        rows = [
+            (f, n, w)
+            for f in graph.neighbors
+            for n, w in zip(graph.neighbors[f], graph.weights[f], strict=True)
+        ]
         focal, neighbour = [r[0] for r in rows], [r[1] for r in rows]
         weight = np.array([r[2] for r in rows], dtype=float)
     position = {cell: i for i, cell in enumerate(table.cells)}
     i = np.array([position.get(str(f), -1) for f in focal], dtype=int)
     j = np.array([position.get(str(n), -1) for n in neighbour], dtype=int)
     if len(i) and not ((i >= 0) & (j >= 0)).any():
-        raise PolicyError("weights: expected a graph over the ids of the table's cells, found none of them in it.")
+        raise PolicyError(
+            "weights: expected a graph over the ids of the table's cells, found none of them in it."
+        )
     if (weight < 0).any() or not np.isfinite(weight).all():
         raise PolicyError("weights: expected finite weights of at least 0.")
     keep = (i >= 0) & (j >= 0) & (i != j) & (weight > 0)
@@ -217,7 +228,9 @@ def weights_matrix(table: Tabulation, graph: Any) -> CSR:
 def _used(members: CSR) -> tuple[IntArray, CSR]:
     """The cells that are members of any zone, and the memberships over these cells alone."""
     cells, inverse = np.unique(members.indices, return_inverse=True)
-    return cells.astype(np.int64), CSR((members.data, inverse, members.indptr), shape=(members.shape[0], len(cells)))
+    return cells.astype(np.int64), CSR(
+        (members.data, inverse, members.indptr), shape=(members.shape[0], len(cells))
+    )
 
 
 def _present(weights: CSR) -> CSR:
@@ -244,7 +257,9 @@ def _largest(members: CSR, graph: CSR) -> CSR:
     code, weight = code[order], near.data[order]
     first = np.concatenate([[True], code[1:] != code[:-1]]) if len(code) else np.zeros(0, bool)
     at = code[first]
-    return CSR((weight[first], (at // near.shape[1], at % near.shape[1])), shape=(members.shape[0], near.shape[1]))
+    return CSR(
+        (weight[first], (at // near.shape[1], at % near.shape[1])), shape=(members.shape[0], near.shape[1])
+    )
 
 
 def _place(found: list[tuple[IntArray, CSR]], shape: tuple[int, int]) -> CSR:

@@ -24,7 +24,19 @@ from .publication import Publication
 from .scores import Judge, label_names
 from .tabulation import Counts, IntArray, Tabulation
 
-LIBRARIES = ("geodiv", "numpy", "scipy", "pandas", "pyarrow", "geopandas", "pyogrio", "shapely", "pyproj", "h3", "libpysal")
+LIBRARIES = (
+    "geodiv",
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "geopandas",
+    "pyogrio",
+    "shapely",
+    "pyproj",
+    "h3",
+    "libpysal",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +102,10 @@ def release_of(
     levels = plan.level[zones]
     ids = judge.table.cells[zones].astype(str).astype(object)
     scope = judge.references.of_zones(counts.members).scope
-    shown = [_shown(judge.table.spaces[a], counts, a, levels[:, a], publication.count_min) for a in range(levels.shape[1])]
+    shown = [
+        _shown(judge.table.spaces[a], counts, a, levels[:, a], publication.count_min)
+        for a in range(levels.shape[1])
+    ]
     cells = _cells(judge.table, counts, ids, levels, scope, shown)
     return Release(
         cells=cells,
@@ -137,7 +152,12 @@ def _shown(space: LabelSpace, counts: Counts, attribute: int, level: IntArray, c
 
 
 def _cells(
-    table: Tabulation, counts: Counts, ids: NDArray[Any], levels: IntArray, scope: NDArray[Any], shown: list[Shown]
+    table: Tabulation,
+    counts: Counts,
+    ids: NDArray[Any],
+    levels: IntArray,
+    scope: NDArray[Any],
+    shown: list[Shown],
 ) -> pd.DataFrame:
     zones = len(ids)
     row = np.repeat(np.arange(zones), counts.sizes)
@@ -148,7 +168,9 @@ def _cells(
     )
     columns: dict[str, Any] = {
         "cell_id": pd.Series(ids, dtype=object),
-        "members": members.groupby(row).agg(" ".join).astype(object) if zones else pd.Series([], dtype=object),
+        "members": members.groupby(row).agg(" ".join).astype(object)
+        if zones
+        else pd.Series([], dtype=object),
         "n_members": counts.sizes.astype(np.int64),
         "persons": counts.persons.astype(np.int64),
         "area_m2": area,
@@ -243,7 +265,13 @@ def taxonomy_table(attributes: tuple[Attribute, ...]) -> pd.DataFrame:
     height = max((t.height for _, t in taxonomies), default=1)
     names = ["value", *(f"level{h}" for h in range(1, height + 1))]
     rows = [
-        {"attribute": column, **dict(zip(names, row, strict=False)), "name": t.name, "version": t.version, "digest": t.digest}
+        {
+            "attribute": column,
+            **dict(zip(names, row, strict=False)),
+            "name": t.name,
+            "version": t.version,
+            "digest": t.digest,
+        }
         for column, t in taxonomies
         for row in t.rows
     ]
@@ -276,14 +304,19 @@ def _metadata(
     published = np.zeros(len(table.cells), bool)
     published[counts.members.indices] = True
     kept, all_ = int(table.persons[published & eligible].sum()), int(table.persons[eligible].sum())
-    remedies = {name: int((cells["remedy"] == name).sum()) for name in ("publish", "publish_coarsened", "publish_merged")}
+    remedies = {
+        name: int((cells["remedy"] == name).sum())
+        for name in ("publish", "publish_coarsened", "publish_merged")
+    }
     return {
         "format": "geodiv release 1",
         **{k: list(v) if isinstance(v, tuple) else v for k, v in asdict(publication).items()},
         "run": run_text,
         "policy": policy_record(policy),
         "grid": table.grid.describe(),
-        "attributes": [attribute_record(a, s, policy) for a, s in zip(table.attributes, table.spaces, strict=True)],
+        "attributes": [
+            attribute_record(a, s, policy) for a, s in zip(table.attributes, table.spaces, strict=True)
+        ],
         "count_basis": "distinct persons",
         "cells": int(published.sum()),
         "zones": len(cells),

@@ -177,7 +177,6 @@ class Judge:
         overall = self.references.overall[attribute]
         everywhere = within_class(overall[0], up, labels, overall[0])
         global_prior = spread(shares(overall[level]), everywhere, up)
-        p = shares(n)
         if against.local[rows].any():
             pooled = self.references.pooled(against, attribute, level, rows)
             finest = pooled if level == 0 else self.references.pooled(against, attribute, 0, rows)
@@ -189,8 +188,8 @@ class Judge:
         if not known.all():
             within = np.where(known[:, None], within, everywhere)
             prior = np.where(known[:, None], prior, np.nan)
-        belief = spread(p, within, up)
-        return _judged(space, gates, level, n, counts.persons[rows], p, belief, prior, global_prior, known)
+        belief = spread(shares(n), within, up)
+        return _judged(space, gates, level, n, counts.persons[rows], belief, prior, global_prior, known)
 
 
 def _judged(
@@ -199,7 +198,6 @@ def _judged(
     level: int,
     n: FloatArray,
     persons: IntArray,
-    p: FloatArray,
     belief: FloatArray,
     prior: FloatArray,
     global_prior: FloatArray,
@@ -233,11 +231,11 @@ def _judged(
             fails[:, -1] |= ~known
             failed &= known
         fails[:, g] = failed
-    largest = top(p)
+    largest = top(belief.round(12))
     return Measures(
         effective=effective,
         top=largest,
-        top_share=np.where(largest >= 0, p.max(axis=1, initial=0.0), np.nan),
+        top_share=np.where(largest >= 0, belief.max(axis=1, initial=0.0), np.nan),
         incidence=incidence,
         distance=distance,
         distance_global=tree_distance(belief, global_prior, space.tree),
@@ -335,7 +333,9 @@ def _attribute_rows(
             "effective_fine": at[0].effective,
             "effective_known": fine["effective_known"],
             "effective_coarse": np.where(first > column, chosen("effective", first), np.nan),
-            "top_value": pd.Series(label_names(space, level, chosen("top", column)), dtype=object),
+            "top_value": pd.Series(
+                label_names(space, np.zeros_like(level), chosen("top", column)), dtype=object
+            ),
             "top_share": chosen("top_share", column),
             "incidence": chosen("incidence", column),
             "recursive_c": fine["recursive_c"],
@@ -348,7 +348,8 @@ def _attribute_rows(
             "reference_persons": against.persons,
             "fails": pd.Series(gate_names(fails), dtype=object),
             "remedy": pd.Series(
-                np.select([passes, rescued], ["publish", "publish_coarsened"], "merge_or_suppress"), dtype=object
+                np.select([passes, rescued], ["publish", "publish_coarsened"], "merge_or_suppress"),
+                dtype=object,
             ),
         }
     )
@@ -370,7 +371,9 @@ def label_names(space: LabelSpace, level: IntArray, code: IntArray) -> NDArray[n
     return names[np.where(code >= 0, offset[level] + code, -1)]
 
 
-def _fine_rows(judge: Judge, counts: Counts, against: Against, attribute: int, gates: Gates) -> dict[str, Any]:
+def _fine_rows(
+    judge: Judge, counts: Counts, against: Against, attribute: int, gates: Gates
+) -> dict[str, Any]:
     """Measures that are always taken of the values themselves."""
     space = judge.table.spaces[attribute]
     out: dict[str, list[Any]] = {"distinct": [], "effective_known": [], "recursive_c": [], "noise_floor": []}
@@ -380,7 +383,9 @@ def _fine_rows(judge: Judge, counts: Counts, against: Against, attribute: int, g
         known = n if space.missing is None else n[:, : space.missing]
         out["distinct"].append(distinct(n))
         out["effective_known"].append(effective_count(shares(known)))
-        out["recursive_c"].append(recursive_c(n, gates.c_l) if gates.c_l is not None else np.full(len(n), np.nan))
+        out["recursive_c"].append(
+            recursive_c(n, gates.c_l) if gates.c_l is not None else np.full(len(n), np.nan)
+        )
         out["noise_floor"].append(noise_floor(n.sum(axis=1), q, space.tree))
     return {name: np.concatenate(parts) if parts else np.zeros(0) for name, parts in out.items()}
 

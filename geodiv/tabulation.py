@@ -164,7 +164,12 @@ class Tabulation:
             base = self.base.labels[a][0]
             length = np.diff(base.indptr)[cell]
             at = runs(base.indptr[cell].astype(np.int64), length)
-            pair = (np.repeat(row, length), np.repeat(cell, length), base.indices[at].astype(np.int64), base.data[at])
+            pair = (
+                np.repeat(row, length),
+                np.repeat(cell, length),
+                base.indices[at].astype(np.int64),
+                base.data[at],
+            )
             labels.append(
                 tuple(
                     _count_labels(self.engine, self.contributions, a, pair, members.shape[0], up, len(names))
@@ -307,7 +312,9 @@ def _same_rows(members: sparse.csr_array, known: sparse.csr_array) -> IntArray:
     at = row[members.indices]
     first = at[members.indptr[:-1]]
     sizes = np.diff(members.indptr)
-    agree = np.add.reduceat(at == np.repeat(first, sizes), members.indptr[:-1]) == sizes if len(sizes) else first
+    agree = (
+        np.add.reduceat(at == np.repeat(first, sizes), members.indptr[:-1]) == sizes if len(sizes) else first
+    )
     same = agree & (first >= 0)
     same[same] &= np.diff(known.indptr)[first[same]] == sizes[same]
     return np.where(same, first, -1)

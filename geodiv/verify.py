@@ -157,7 +157,11 @@ def _around(table: Tabulation, policy: Policy, cells: IntArray, zone: IntArray, 
     eligible = meets("k_min", table.persons, policy.k_min)
     own = pd.DataFrame({"zone": zone, "cell": cells})
     open_zones, found = np.arange(zones), [empty]
-    orders = range(reference.order, (reference.max_order or reference.order) + 1) if isinstance(reference, Ring) else [0]
+    orders = (
+        range(reference.order, (reference.max_order or reference.order) + 1)
+        if isinstance(reference, Ring)
+        else [0]
+    )
     for order in orders:
         near = _near(table, policy, own[own["zone"].isin(open_zones)], order)
         near = near[eligible[near["cell"].to_numpy()]]
@@ -176,7 +180,11 @@ def _near(table: Tabulation, policy: Policy, own: pd.DataFrame, order: int) -> p
     if isinstance(reference, Region):
         region = pd.Series([reference.regions.get(c) for c in table.cells], dtype=object)
         everyone = pd.DataFrame({"region": region, "other": np.arange(len(region))}).dropna()
-        mine = own.assign(region=region.to_numpy()[own["cell"].to_numpy()])[["zone", "region"]].dropna().drop_duplicates()
+        mine = (
+            own.assign(region=region.to_numpy()[own["cell"].to_numpy()])[["zone", "region"]]
+            .dropna()
+            .drop_duplicates()
+        )
         near = mine.merge(everyone, on="region")
         return pd.DataFrame({"zone": near["zone"], "cell": near["other"], "weight": 1.0})
     if isinstance(reference, Ring):

@@ -44,7 +44,13 @@ def write_outcome(outcome: Outcome, path: str | Path, *, overwrite: bool = False
 
 
 def write_scores(
-    table: Tabulation, scores: pd.DataFrame, path: str | Path, title: str, *, policy: Any = None, overwrite: bool = False
+    table: Tabulation,
+    scores: pd.DataFrame,
+    path: str | Path,
+    title: str,
+    *,
+    policy: Any = None,
+    overwrite: bool = False,
 ) -> None:
     """Write scores alone as a work file; what became of the cells is null in it."""
     metadata: dict[str, Any] = {"format": "geodiv work 1", "title": title, "grid": table.grid.describe()}
@@ -74,7 +80,9 @@ def cells_layer(table: Tabulation, scores: pd.DataFrame) -> pd.DataFrame:
     """
     each = len(table.attributes)
     first = scores.iloc[::each].reset_index(drop=True)
-    rank = scores["remedy"].map({name: i for i, name in enumerate(WORST)}).to_numpy(dtype=int).reshape(-1, each)
+    rank = (
+        scores["remedy"].map({name: i for i, name in enumerate(WORST)}).to_numpy(dtype=int).reshape(-1, each)
+    )
     frame = pd.DataFrame(
         {
             "cell_id": first["cell_id"],

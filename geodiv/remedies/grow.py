@@ -112,7 +112,11 @@ def _best(judge: Judge, free: BoolArray, path: IntArray) -> IntArray:
     near = CSR(own @ table.adjacency)
     seed = np.repeat(np.arange(len(path)), np.diff(near.indptr))
     cell = near.indices.astype(np.int64)
-    inside = np.asarray(CSR(near.multiply(own)).tocsr()[seed, cell]).ravel() > 0 if len(cell) else np.zeros(0, bool)
+    inside = (
+        np.asarray(CSR(near.multiply(own)).tocsr()[seed, cell]).ravel() > 0
+        if len(cell)
+        else np.zeros(0, bool)
+    )
     keep = free[cell] & ~inside
     seed, cell = seed[keep], cell[keep]
     size = path.shape[1]
@@ -162,7 +166,11 @@ def _surroundings(neighbours: CSR, free: BoolArray, seed: int, steps: int) -> se
     found = {seed}
     edge = [seed]
     for _ in range(steps):
-        near = {c for at in edge for c in neighbours.indices[neighbours.indptr[at] : neighbours.indptr[at + 1]].tolist()}
+        near = {
+            c
+            for at in edge
+            for c in neighbours.indices[neighbours.indptr[at] : neighbours.indptr[at + 1]].tolist()
+        }
         edge = [c for c in near - found if free[c]]
         found.update(edge)
     return found

@@ -51,7 +51,9 @@ class Rest:
             return np.ones(len(counts.persons), bool)
         distinct = shares(counts.labels[attribute][0].todense())
         pooled = shares((counts.members @ self.judge.table.base.labels[attribute][0]).todense())
-        held = meets("l_min", effective_count(distinct), l_min) & meets("l_min", effective_count(pooled), l_min)
+        held = meets("l_min", effective_count(distinct), l_min) & meets(
+            "l_min", effective_count(pooled), l_min
+        )
         return np.asarray(held)
 
     def _uncertain(self, counts: Counts, attribute: int) -> BoolArray:

@@ -56,7 +56,9 @@ class Situation:
         untouched = self.plan.zone[self.zones] == self.zones
         sizes = np.bincount(self.plan.zone, minlength=len(self.plan.zone))[self.zones]
         same = untouched & (sizes == self.standing.counts.sizes)
-        return np.asarray(self.standing.eligible & ~self.publishable & ~self.plan.suppressed[self.zones] & same)
+        return np.asarray(
+            self.standing.eligible & ~self.publishable & ~self.plan.suppressed[self.zones] & same
+        )
 
     def with_plan(self, plan: Plan) -> Situation:
         """The same under another plan."""
