@@ -133,7 +133,7 @@ def max_lift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> FloatArray
     array([ 3., inf])
     """
     belief, prior = np.broadcast_arrays(np.asarray(belief, np.float64), np.asarray(prior, np.float64))
-    without_prior = np.where(belief > 0, np.inf, np.where(np.isnan(belief + prior), np.nan, 0.0))
+    without_prior = np.where(np.isnan(belief + prior), np.nan, np.where(belief > 0, np.inf, 0.0))
     return _largest(np.divide(belief, prior, out=without_prior, where=prior > 0), tier)
 
 
