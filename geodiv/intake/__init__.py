@@ -1,4 +1,4 @@
-"""Intake: any source of visits as batches of (person, place, values), and the tally of the rows that are not counted.
+"""Intake: any source of visits as batches of (person, place, values), and a tally of the rows not counted.
 
 A visit without a person, or without a usable place, is never counted and never silent. A missing value of an
 attribute is no such fault: it is the value ``(missing)``.

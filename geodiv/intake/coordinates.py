@@ -179,7 +179,7 @@ def same_crs(one: CRS, other: CRS) -> bool:
 
 
 def reproject(x: FloatArray, y: FloatArray, source: CRS, target: CRS) -> tuple[FloatArray, FloatArray]:
-    """x and y in another CRS, x (east, longitude) first in both: (rows,) float64, inf where that cannot be."""
+    """x and y in another CRS, east or longitude first in both: (rows,) float64, inf where that cannot be."""
     if same_crs(source, target):
         return x, y
     return _transformer(source, target).transform(x, y, errcheck=False)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import WriteError
 from ..sources import Source
+from ..sources.source import first_line
 from .tally import FIRST, REASONS
 
 BoolArray = NDArray[np.bool_]
@@ -62,7 +63,7 @@ class Rejects:
     Parameters
     ----------
     path : Path or None
-        A CSV file, replaced when the block ends without an error: columns row and reason, no person and no place.
+        A CSV file, replaced when the block ends without an error: row and reason, no person and no place.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -76,7 +77,7 @@ class Rejects:
                 self._file = self._part.open("w", encoding="utf-8", newline="")
             except OSError as error:
                 raise WriteError(
-                    f"rejects: '{self._path}' cannot be written: {error.strerror or error}. Name another file."
+                    f"rejects: expected a file to write at '{self._path}', got: {first_line(error)}."
                 ) from error
             csv.writer(self._file).writerow(("row", "reason"))
         return self

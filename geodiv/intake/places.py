@@ -169,7 +169,8 @@ def _usual(source: Source, names: tuple[str, ...]) -> str | None:
         found = [column for column in source.columns if column.strip().lower() == name]
         if len(found) > 1:
             raise SourceError(
-                f"expected one column {name!r} in {source.name}, got {listed(found)}. Say which one with lon and lat."
+                f"expected one column {name!r} in {source.name}, got {listed(found)}. "
+                "Say which one with lon and lat."
             )
         if found:
             return need(source, found[0], "a coordinate")

@@ -29,8 +29,8 @@ class VisitBatch:
     key : (counted,) int64, or object of str for a column grid
         The grid's keys, all of them cells.
     values : tuple over attributes of (counted,) DictionaryArray of text
-        As they stand in the source, ``(missing)`` for null, None, NaN, NA and an empty CSV field; declared markers
-        are not yet recognised. The dictionary holds the values that occur, each once, and no others.
+        As they stand in the source, ``(missing)`` for null, None, NaN, NA and an empty CSV field; declared
+        markers are not yet recognised. The dictionary holds the values that occur, each once, and no others.
     intake : Intake
     """
 
@@ -54,7 +54,7 @@ def batches(source: Any, spec: VisitSpec, *, rows_per_batch: int | None) -> Iter
     Yields
     ------
     VisitBatch
-        Rows that cannot be counted are gone and tallied in its ``intake``; the sum of these is the whole tally.
+        Rows that cannot be counted are gone and tallied in its ``intake``; these add up to the whole tally.
 
     Raises
     ------
@@ -88,8 +88,9 @@ def batches(source: Any, spec: VisitSpec, *, rows_per_batch: int | None) -> Iter
             rows += table.num_rows
             del table
         assert held is not None
-        digest = fingerprint.hexdigest() if fingerprint is not None else digest
-        held = replace(held, intake=replace(held.intake, digest=digest))
+        if fingerprint is not None:
+            digest = fingerprint.hexdigest()
+        held = replace(held, intake=replace(held.intake, digest=digest or ""))
     yield held
 
 

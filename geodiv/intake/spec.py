@@ -27,14 +27,14 @@ class VisitSpec:
         Columns of the coordinates, x and y in `crs`. Without them the geometry counts, else the usual names
         (lon, lng, longitude, long, x; lat, latitude, y) in any case.
     crs : str, optional
-        CRS of the coordinates: EPSG:4326 for columns, what the layer declares for geometries. Given, it counts
-        instead of what the layer declares, and the intake's notes say so.
+        CRS of the coordinates: EPSG:4326 for columns, what the layer declares for geometries. Given, it
+        counts instead of what the layer declares, and the intake's notes say so.
     on_bad_rows : {"error", "skip"}
         Whether `check` raises when rows cannot be counted.
     layer : str, optional
         Layer of a file that has several.
     rejects : Path, optional
-        A CSV file to write, with a row number and a reason for each row that is not counted. It implies "skip".
+        A CSV file to write, with row number and reason of each row that is not counted. It implies "skip".
     points : {"only", "representative"}
         Whether geometries other than points are an error, or stand for a point inside them.
     """

@@ -24,7 +24,7 @@ FIRST = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """The tally of what was read: ``rows == counted + sum(dropped.values())``, always. Add tallies up with ``+``.
+    """The tally of what was read: ``rows == counted + sum(dropped.values())``. Tallies add up with ``+``.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class Intake:
     dropped : mapping of str to int
         Rows that do not, by reason (`REASONS`); no reason stands with 0.
     first_rows : mapping of str to tuple of int
-        The first row numbers of each reason, 1-based. For one CSV file they are line numbers (the header is line 1);
-        several files are numbered through, from the first row of the first on.
+        The first row numbers of each reason, 1-based. For one CSV file they are its line numbers (the header
+        is line 1); several files are numbered through, from the first row of the first on.
     digest : str
-        sha256 of the input, in hexadecimal: of the bytes of a file, of the names and digests of several, or of the
-        columns read of a frame. It comes with the last batch and is empty before.
+        sha256 of the input, in hexadecimal: of the bytes of a file, of the names and digests of several, or
+        of the columns read of a frame. It comes with the last batch and is empty before.
     hints : mapping of str to str
         For a reason, what may be the matter.
     at_origin : int
@@ -47,7 +47,8 @@ class Intake:
 
     Examples
     --------
-    >>> whole = Intake(rows=3, counted=3) + Intake(rows=2, counted=1, dropped={"no person": 1}, first_rows={"no person": (4,)})
+    >>> second = Intake(rows=2, counted=1, dropped={"no person": 1}, first_rows={"no person": (4,)})
+    >>> whole = Intake(rows=3, counted=3) + second
     >>> whole.rows, whole.counted, whole.dropped
     (5, 4, {'no person': 1})
     """
@@ -71,13 +72,12 @@ class Intake:
     def __add__(self, other: Intake) -> Intake:
         """The tally of two batches, this one the earlier."""
         reasons = [reason for reason in REASONS if reason in self.dropped or reason in other.dropped]
+        first = {r: (*self.first_rows.get(r, ()), *other.first_rows.get(r, ()))[:FIRST] for r in reasons}
         return Intake(
             rows=self.rows + other.rows,
             counted=self.counted + other.counted,
             dropped={r: self.dropped.get(r, 0) + other.dropped.get(r, 0) for r in reasons},
-            first_rows={
-                r: (*self.first_rows.get(r, ()), *other.first_rows.get(r, ()))[:FIRST] for r in reasons
-            },
+            first_rows=first,
             digest=other.digest or self.digest,
             hints={**other.hints, **self.hints},
             at_origin=self.at_origin + other.at_origin,
@@ -88,7 +88,7 @@ class Intake:
 def check(intake: Intake, spec: VisitSpec) -> None:
     """Raise when rows were lost and the spec does not allow it.
 
-    When most rows are out of range, the coordinates are not what they are said to be: that is an error in any case.
+    When most rows are out of range, the coordinates are not what they are said to be: always an error.
 
     Raises
     ------

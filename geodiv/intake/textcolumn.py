@@ -87,7 +87,8 @@ def _encoded(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(value):
         raise SourceError(
-            f"expected plain values in column {name!r}, got {column.type}. Give each visit one row and one value."
+            f"expected plain values in column {name!r}, got {column.type}. "
+            "Give each visit one row and one value."
         )
     if pa.types.is_null(value):
         nothing = pa.array(np.full(len(column), -1, np.int32), mask=np.ones(len(column), bool))

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import SourceError, listed
+from ..errors import SourceError, did_you_mean
 from .csvfile import CsvSource
 from .frames import ArrowSource, PandasSource
 from .parquet import ParquetSource
@@ -45,9 +45,10 @@ def open_source(source: Any, layer: str | None = None) -> Source:
     Parameters
     ----------
     source : str, path, list of paths, frame or Source
-        A file (CSV, also ``.gz``; Parquet; GeoParquet; GeoPackage, Shapefile, GeoJSON, FlatGeobuf), ``"-"`` for a CSV
-        on standard input, a glob, a folder, or ``file.gpkg|layername=x``. Or a GeoDataFrame, DataFrame, pyarrow Table,
-        RecordBatch or RecordBatchReader (read once), or anything that exports an Arrow stream (polars, DuckDB).
+        A file (CSV, also ``.gz``; Parquet, GeoParquet; GeoPackage, Shapefile, GeoJSON, FlatGeobuf), ``"-"``
+        for a CSV on standard input, a glob, a folder, or ``file.gpkg|layername=x``. Or a GeoDataFrame,
+        DataFrame, pyarrow Table, RecordBatch or RecordBatchReader (read once), or anything that exports an
+        Arrow stream (polars, DuckDB).
     layer : str, optional
         Layer of a vector file.
 
@@ -168,8 +169,6 @@ def _open_file(path: Path | None, layer: str | None) -> FileSource:
 
 
 def _beside(path: Path) -> str:
-    from ..errors import did_you_mean
-
     return did_you_mean(path.name, os.listdir(path.parent)) if path.parent.is_dir() else ""
 
 

@@ -1,7 +1,7 @@
 """Text tables: CSV and its kin, plain, compressed with gzip, or from standard input.
 
-Every column is read as text, so that ids keep their zeros and a number that is none is told from one that is not there.
-An empty field, quoted or not, is a missing value: CSV has no other way to say so.
+Every column is read as text, so that ids keep their zeros, and a text that is no number is told from a number
+that is not there. An empty field, quoted or not, is a missing value: CSV has no other way to say so.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class CsvSource:
-    """A UTF-8 text table with a header; comma, semicolon, tab or bar separate, whichever the header has most of."""
+    """A UTF-8 text table with a header, split at commas, semicolons, tabs or bars: what the header has most of."""
 
     bytes: Bytes
     columns: Mapping[str, pa.DataType]
@@ -137,7 +137,8 @@ class CsvSource:
                 for row in rows:
                     if row and len(row) != self.width:
                         return (
-                            f"expected {self.width} fields in each line of {self.name}, got {len(row)} in line {start}. "
+                            f"expected {self.width} fields in each line of {self.name}, "
+                            f"got {len(row)} in line {start}. "
                             "Mend that line; a field that holds the separator needs quotes."
                         )
                     start = rows.line_num + 1

@@ -1,4 +1,4 @@
-"""Frames in memory: pandas and geopandas, Arrow, and whatever exports the Arrow C stream (polars, DuckDB, ...)."""
+"""Frames in memory: pandas, geopandas, Arrow, and whatever exports an Arrow stream (polars, DuckDB, ...)."""
 
 from __future__ import annotations
 

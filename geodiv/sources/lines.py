@@ -1,4 +1,4 @@
-"""On which line of a text table each of its rows starts: rows may hold line breaks, and blank lines are no rows."""
+"""On which line of a text table each row starts: rows may hold line breaks, and blank lines are no rows."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class ParquetSource:
 
 
 def declared_geometry(schema: pa.Schema, name: str) -> tuple[str | None, CRS | None]:
-    """Geometry column and CRS that a schema declares, by GeoParquet's metadata or GeoArrow's field metadata."""
+    """Geometry column and CRS that a schema declares, by GeoParquet's metadata or GeoArrow's."""
     if b"geo" in (schema.metadata or {}):
         try:
             geo = json.loads(schema.metadata[b"geo"])
@@ -110,4 +110,4 @@ def declared_crs(text: Any, name: str) -> CRS | None:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return str(kind) in ("string", "large_string")

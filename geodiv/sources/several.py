@@ -36,7 +36,7 @@ class SeveralSource:
                 )
             if part.geometry != first.geometry or part.crs != first.crs:
                 raise SourceError(
-                    f"expected the geometry and CRS of {first.name} in every file, got others in {part.name}. "
+                    f"expected the geometry and CRS of {first.name} in all files, got others in {part.name}. "
                     "Reproject it, or read it on its own."
                 )
         return cls(name, tuple(parts))

@@ -59,7 +59,7 @@ class Source(Protocol):
         ...
 
     def row_numbers(self, positions: IntArray) -> IntArray:
-        """What a message calls the rows at these positions (ascending, from 0): 1-based, lines for a CSV file."""
+        """What messages call the rows at these positions (ascending, from 0): 1-based, or lines of a CSV file."""
         ...
 
 
@@ -95,7 +95,8 @@ def need(source: Source, column: str, use: str) -> str:
         )
     if column in source.repeated:
         raise SourceError(
-            f"expected one column {column!r} ({use}) in {source.name}, got several of this name. Rename all but one."
+            f"expected one column {column!r} ({use}) in {source.name}, got several of this name. "
+            "Rename all but one."
         )
     return column
 
@@ -112,7 +113,7 @@ def checked_rows(rows_per_batch: int | None) -> int | None:
 def regroup(
     tables: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema, rows_per_batch: int | None
 ) -> Iterator[pa.Table]:
-    """The same rows in tables of `rows_per_batch` rows (the last one shorter); at least one table, if empty."""
+    """The same rows in tables of `rows_per_batch` rows (the last may be shorter); at least one, if empty."""
     held: list[pa.Table] = []
     rows, given = 0, False
     for part in tables:
@@ -128,7 +129,7 @@ def regroup(
 
 
 def plain_types(table: pa.Table) -> pa.Table:
-    """The same values without views, half floats and run-end encoding, which few of Arrow's functions take."""
+    """The same values without views, half floats and run-end encoding, which few functions take."""
     for i, field in enumerate(table.schema):
         column = table.column(i)
         if pa.types.is_run_end_encoded(field.type):

@@ -74,7 +74,7 @@ class VectorSource:
         )
 
     def digest(self) -> str:
-        """sha256 of the file's bytes; of a shapefile and its companions, or of a folder, names and digests."""
+        """sha256 of the bytes; of names and digests for a folder, or a shapefile and its companions."""
         if self.path.is_dir():
             files = [file for file in self.path.rglob("*") if file.is_file()]
         elif self.path.suffix.lower() == ".shp":
@@ -124,6 +124,7 @@ def _chosen(layers: Sequence[str], layer: str | None, path: Path) -> str:
         )
     if layer not in layers:
         raise SourceError(
-            f"expected the layer {layer!r} in {name_of(path)}, got: {listed(layers, 20)}.{did_you_mean(layer, layers)}"
+            f"expected the layer {layer!r} in {name_of(path)}, got: {listed(layers, 20)}."
+            + did_you_mean(layer, layers)
         )
     return layer
