@@ -4,7 +4,7 @@ The names below are the public interface; each is loaded when it is first used, 
 """
 
 # The floors of the house. Imports go down, or up the list inside a floor:
-#   1 what we talk about    text errors taxonomy ground labels attribute policy publication plan
+#   1 what we talk about    arrays text errors taxonomy ground labels attribute policy publication plan
 #   2 pure knowledge        measures grids
 #   3 counting people       sources intake engines tabulation
 #   4 judging               reference scores districts counsel
@@ -63,7 +63,7 @@ _HOME = {
     "NotConverged": "errors",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .arrays import IntArray
 from .engines.protocol import Progress
 from .errors import NotConverged, listed
 from .plan import Plan
@@ -25,7 +26,7 @@ from .remedies.residual import protect_residual
 from .remedies.situation import Situation
 from .remedies.suppress import suppress
 from .scores import Judge, score, score_rows
-from .tabulation import Counts, IntArray, Tabulation
+from .tabulation import Counts, Tabulation
 from .verify import verify
 
 REMEDIES: Mapping[str, Callable[[Situation], Situation]] = MappingProxyType(

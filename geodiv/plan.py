@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from .arrays import CSR, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,13 +50,13 @@ class Plan:
         """(zones,) positions of the zones' smallest members, ascending."""
         return np.flatnonzero(self.zone == np.arange(len(self.zone)))
 
-    def members(self) -> sparse.csr_array:
+    def members(self) -> CSR:
         """(zones, cells) sparse 0/1: the cells of each zone, in the order of `zones`."""
         cells = len(self.zone)
         row = np.searchsorted(self.zones, self.zone)
-        return sparse.csr_array((np.ones(cells), (row, np.arange(cells))), shape=(len(self.zones), cells))
+        return CSR((np.ones(cells), (row, np.arange(cells))), shape=(len(self.zones), cells))
 
-    def merge(self, groups: sparse.csr_array) -> Plan:
+    def merge(self, groups: CSR) -> Plan:
         """A plan in which the cells of each row of `groups` are one zone, unsuppressed, at starting levels.
 
         Parameters
@@ -68,7 +65,7 @@ class Plan:
             Disjoint sets of cells; a zone is either whole inside one of them or outside all.
         """
         zone, level, suppressed = self.zone.copy(), self.level.copy(), self.suppressed.copy()
-        groups = sparse.csr_array(groups)
+        groups = CSR(groups)
         groups.sort_indices()
         cells, sizes = groups.indices, np.diff(groups.indptr)
         zone[cells] = np.repeat(cells[groups.indptr[:-1][sizes > 0]], sizes[sizes > 0])

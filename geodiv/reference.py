@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .arrays import CSR, FloatArray, IntArray
 from .errors import PolicyError
 from .policy import Global, Policy, Reference, Region, Ring, Weights, meets
-from .tabulation import IntArray, Tabulation
-
-FloatArray = NDArray[np.float64]
-CSR = sparse.csr_array
+from .tabulation import Tabulation
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
+from .arrays import IntArray
 from .attribute import Attribute
 from .labels import LabelSpace
 from .measures import effective_count, shares
@@ -22,7 +23,7 @@ from .plan import Plan
 from .policy import Gates, Policy, Region, Ring, Weights
 from .publication import Publication
 from .scores import Judge, label_names
-from .tabulation import Counts, IntArray, Tabulation
+from .tabulation import Counts, Tabulation
 
 LIBRARIES = (
     "geodiv",
@@ -80,7 +81,7 @@ class Release:
 
     def explore(self, **options: Any) -> Any:
         """An interactive map of the published zones by remedy (needs the ``map`` extra and internet for its tiles)."""
-        return self.cells.explore("remedy", **options)
+        return gpd.GeoDataFrame(self.cells).explore("remedy", **options)
 
 
 def release_of(

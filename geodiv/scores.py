@@ -10,8 +10,8 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import sparse
 
+from .arrays import CSR, BoolArray, FloatArray, IntArray
 from .labels import LabelSpace
 from .measures import (
     distinct,
@@ -29,10 +29,9 @@ from .measures import (
 )
 from .plan import Plan
 from .policy import GATES, Gates, Policy, meets
-from .reference import Against, FloatArray, References
-from .tabulation import Counts, IntArray, Tabulation
+from .reference import Against, References
+from .tabulation import Counts, Tabulation
 
-BoolArray = NDArray[np.bool_]
 BLOCK = 4_000_000
 """Numbers in a block of zones x values that is held dense at a time; it bounds memory, not results."""
 
@@ -142,7 +141,7 @@ class Judge:
         for a, allowed in enumerate(self.allowed):
             held = np.zeros((len(eligible), len(allowed)), bool)
             for h in np.flatnonzero(allowed):
-                held[rows, h] = ~self.measure(enough, against, a, h).fails.any(axis=1)
+                held[rows, h] = ~self.measure(enough, against, a, int(h)).fails.any(axis=1)
             passes.append(held)
         return Standing(counts, eligible, tuple(passes))
 
@@ -399,5 +398,5 @@ def _blocks(zones: int, size: int) -> Iterator[slice]:
     yield from (slice(i, min(i + size, zones)) for i in range(0, max(zones, 1), size))
 
 
-def _dense(counts: sparse.csr_array, rows: slice) -> FloatArray:
+def _dense(counts: CSR, rows: slice) -> FloatArray:
     return np.asarray(counts[rows].todense(), dtype=float)

@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .arrays import CSR, IntArray
 from .attribute import Attribute
 from .engines.memory import MemoryEngine, runs
-from .engines.protocol import Contributions, Engine, Groups, IntArray, Progress
+from .engines.protocol import Contributions, Engine, Groups, Progress
 from .errors import PolicyError, UsageError
 from .grids.protocol import Grid
 from .intake import Intake, VisitSpec
 from .labels import LabelSpace
 from .plan import Plan
 
-Counted = tuple[tuple[sparse.csr_array, ...], ...]
+Counted = tuple[tuple[CSR, ...], ...]
 """Over attributes, over levels: (zones, labels) sparse int64, distinct persons."""
 
 
@@ -36,7 +37,7 @@ class Counts:
     labels : tuple over attributes of tuple over levels of (zones, labels) sparse int64
     """
 
-    members: sparse.csr_array
+    members: CSR
     persons: IntArray
     labels: Counted
 
@@ -91,11 +92,11 @@ class Tabulation:
     spaces: tuple[LabelSpace, ...]
     cells: NDArray[Any]
     base: Counts
-    visits: tuple[sparse.csr_array, ...]
+    visits: tuple[CSR, ...]
     intake: Intake
     engine: Engine
     contributions: Contributions = field(repr=False)
-    adjacency: sparse.csr_array = field(repr=False)
+    adjacency: CSR = field(repr=False)
 
     @property
     def keys(self) -> NDArray[Any]:
@@ -115,7 +116,7 @@ class Tabulation:
         """The plan before remedies: each cell a zone, attributes at these levels (their own starting ones)."""
         return Plan.of_cells(len(self.cells), levels or [a.level for a in self.attributes])
 
-    def count(self, members: sparse.csr_array) -> Counts:
+    def count(self, members: CSR) -> Counts:
         """Distinct persons in each set of cells, counted again from the contributions, at every level.
 
         Parameters
@@ -123,7 +124,7 @@ class Tabulation:
         members : (zones, cells) sparse
             The cells of each zone; zones may overlap.
         """
-        members = sparse.csr_array(members)
+        members = CSR(members)
         sizes = np.diff(members.indptr)
         lone, many = np.flatnonzero(sizes == 1), np.flatnonzero(sizes != 1)
         alone = self.base.take(members[lone].indices)
@@ -155,7 +156,7 @@ class Tabulation:
         """Shapely polygons of the cells, (cells,) object, or None when the grid has none."""
         return self.grid.geometry(self.keys)
 
-    def _recount(self, members: sparse.csr_array) -> Counts:
+    def _recount(self, members: CSR) -> Counts:
         row = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
         cell = members.indices.astype(np.int64)
         persons = self.engine.count(self.contributions, Groups(None, cell, None, row, members.shape[0]))
@@ -189,7 +190,7 @@ def tabulate(
     lat: str | None = None,
     crs: str | None = None,
     on_bad_rows: Literal["error", "skip"] = "error",
-    engine: Literal["memory"] | Engine = "memory",
+    engine: str | Engine = "memory",
     layer: str | None = None,
     rejects: str | Path | None = None,
     progress: Progress | None = None,
@@ -263,8 +264,8 @@ def of_contributions(
                 for up, names in zip(space.up, space.levels, strict=True)
             )
         )
-        visits.append(sparse.csr_array((pairs.visits, (pairs.cell, pairs.value)), shape=shape))
-    identity = sparse.csr_array(sparse.identity(cells, format="csr"))
+        visits.append(CSR((pairs.visits, (pairs.cell, pairs.value)), shape=shape))
+    identity = CSR(sparse.identity(cells, format="csr"))
     return Tabulation(
         grid=grid,
         attributes=attributes,
@@ -287,7 +288,7 @@ def _count_labels(
     zones: int,
     up: IntArray,
     labels: int,
-) -> sparse.csr_array:
+) -> CSR:
     """(zones, labels) distinct persons; `pair` holds zone, cell, value and the pair's own persons.
 
     A label fed by exactly one (cell, value) pair keeps that pair's count; only the others are counted again.
@@ -302,10 +303,10 @@ def _count_labels(
         again, inner = np.unique(group[rest], return_inverse=True)
         groups = Groups(attribute, cell[rest], value[rest], inner.astype(np.int64), len(again))
         result[again] = engine.count(contributions, groups)
-    return sparse.csr_array((result, (code // labels, code % labels)), shape=(zones, labels))
+    return CSR((result, (code // labels, code % labels)), shape=(zones, labels))
 
 
-def _same_rows(members: sparse.csr_array, known: sparse.csr_array) -> IntArray:
+def _same_rows(members: CSR, known: CSR) -> IntArray:
     """(zones,) row of `known` with the same cells, or -1. The rows of each are disjoint."""
     row = np.full(known.shape[1], -1, dtype=np.int64)
     row[known.indices] = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr))

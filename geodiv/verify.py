@@ -1,6 +1,6 @@
 """Verify: the final plan counted and judged once more, by a way of its own.
 
-It shares the measures and `meets` with the rest, and nothing else: groups are written out cell by cell, references are
+It shares the measures, `meets` and the reading of a graph with the rest, and nothing else: groups are written out cell by cell, references are
 gathered in data frames, and each zone is judged at its published level only.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from .arrays import BoolArray, FloatArray, IntArray
 from .engines.protocol import Groups
 from .errors import VerificationError
 from .measures import (
@@ -24,11 +24,9 @@ from .measures import (
     within_class,
 )
 from .plan import Plan
-from .policy import Global, Policy, Region, Ring, meets
-from .tabulation import IntArray, Tabulation
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from .policy import Global, Policy, Region, Ring, Weights, meets
+from .reference import weights_matrix
+from .tabulation import Tabulation
 
 
 def verify(table: Tabulation, policy: Policy, plan: Plan) -> None:
@@ -190,11 +188,10 @@ def _near(table: Tabulation, policy: Policy, own: pd.DataFrame, order: int) -> p
     if isinstance(reference, Ring):
         steps = table.grid.neighbours(table.keys, order).tocoo()
     else:
-        from .reference import weights_matrix
-
-        steps = weights_matrix(table, reference.graph).tocoo()  # type: ignore[union-attr]
+        assert isinstance(reference, Weights)
+        steps = weights_matrix(table, reference.graph).tocoo()
     edges = pd.DataFrame({"cell": steps.coords[0], "other": steps.coords[1], "weight": steps.data})
-    near = own.merge(edges, on="cell").groupby(["zone", "other"], as_index=False)["weight"].max()
-    near = near.rename(columns={"other": "cell"})
+    joined = own.merge(edges, on="cell").groupby(["zone", "other"])["weight"].max().reset_index()
+    near = joined.rename(columns={"other": "cell"})
     mine = near.merge(own, on=["zone", "cell"], how="left", indicator=True)["_merge"].to_numpy() == "both"
     return near[~mine]

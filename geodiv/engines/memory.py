@@ -13,12 +13,13 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..arrays import IntArray
 from ..attribute import Attribute
 from ..errors import SourceError
 from ..grids.protocol import Grid
 from ..intake import VisitBatch, VisitSpec, batches, check
 from ..labels import LabelSpace
-from .protocol import Contributions, Groups, IntArray, Pairs, Progress
+from .protocol import Contributions, Groups, Pairs, Progress
 
 BLOCK = 30_000_000
 """Contributions that one counting step expands at most; it bounds memory, not results."""

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import IntArray
 from ..intake import Intake, VisitSpec
 from ..labels import LabelSpace
 
-IntArray = NDArray[np.int64]
 Progress = Callable[[str, int, int], None]
 """Called with a stage, what is done and the total (0 when unknown)."""
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 from scipy.sparse import csgraph
 
+from ..arrays import CSR, BoolArray, IntArray
 from ..engines.protocol import Groups
 from ..plan import Plan
 from ..scores import Judge
-from ..tabulation import IntArray
-
-BoolArray = NDArray[np.bool_]
-CSR = sparse.csr_array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

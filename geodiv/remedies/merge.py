@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
-from ..tabulation import IntArray
+from ..arrays import CSR, IntArray
 from .situation import Situation
 
 
@@ -20,7 +19,7 @@ def merge(situation: Situation) -> Situation:
     """
     standing = situation.standing
     zone, partner = _candidates(situation)
-    unions = sparse.csr_array(standing.counts.members[zone] + standing.counts.members[partner])
+    unions = CSR(standing.counts.members[zone] + standing.counts.members[partner])
     unions.sort_indices()
     judged = situation.judge.standing(situation.judge.table.count(unions))
     found = np.flatnonzero(judged.clears)
@@ -40,7 +39,7 @@ def _candidates(situation: Situation) -> tuple[IntArray, IntArray]:
     """(candidates,) failing zones and their neighbours that are not suppressed, small enough together."""
     counts, judge = situation.standing.counts, situation.judge
     failing = np.flatnonzero(situation.failing)
-    near = sparse.csr_array(counts.members[failing] @ judge.table.adjacency @ counts.members.T)
+    near = CSR(counts.members[failing] @ judge.table.adjacency @ counts.members.T)
     zone = failing[np.repeat(np.arange(len(failing)), np.diff(near.indptr))]
     partner = near.indices.astype(np.int64)
     small = counts.sizes[zone] + counts.sizes[partner] <= judge.policy.max_members

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from ..arrays import CSR, BoolArray, IntArray
 from ..measures import effective_count, shares
 from ..plan import Plan
 from ..policy import meets
 from ..scores import Judge
-from ..tabulation import Counts, IntArray
-
-BoolArray = NDArray[np.bool_]
-CSR = sparse.csr_array
+from ..tabulation import Counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
