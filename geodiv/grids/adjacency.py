@@ -47,8 +47,7 @@ def among(keys: IntArray, centres: IntArray, row: IntArray, candidate: IntArray)
     if not len(keys) or not len(candidate):
         return sparse.csr_array(shape, dtype=np.float64)
     order = np.argsort(keys, kind="stable")
-    position = np.minimum(np.searchsorted(keys, candidate, sorter=order), len(keys) - 1)
-    position = order[position]
+    position = order[np.minimum(np.searchsorted(keys[order], candidate), len(keys) - 1)]
     found = (keys[position] == candidate) & (position != centres[row])
     matrix = sparse.csr_array((np.ones(found.sum()), (row[found], position[found])), shape=shape)
     matrix.sort_indices()
