@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..arrays import IntArray
+from ..arrays import CSR, IntArray
 from ..attribute import Attribute
 from ..errors import SourceError
 from ..grids.protocol import Grid
@@ -26,12 +26,21 @@ BLOCK = 30_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sorted:
-    """Distinct contributions of one attribute: persons in the order of the pairs, and where each pair starts."""
+class Distinct:
+    """Distinct contributions of one attribute.
+
+    Parameters
+    ----------
+    code : (pairs,) int64
+        cell x values + value of each (cell, value) pair that occurs, ascending.
+    people : (pairs, persons) sparse bool
+        Who did what where; each row's persons ascending.
+    visits : (contributions,) int32
+        Input rows behind each entry of `people`.
+    """
 
     code: IntArray
-    start: IntArray
-    person: NDArray[np.int32]
+    people: CSR
     visits: NDArray[np.int32]
 
 
@@ -39,8 +48,8 @@ class Sorted:
 class Handle:
     """Contributions of every attribute, and of (cell, person)."""
 
-    attributes: tuple[Sorted, ...]
-    anyone: Sorted
+    attributes: tuple[Distinct, ...]
+    anyone: Distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class MemoryEngine:
             keys=keys,
             spaces=tuple(spaces),
             pairs=tuple(pairs),
-            persons=np.diff(anyone.start),
+            persons=np.diff(anyone.people.indptr).astype(np.int64),
             intake=intake,
             handle=Handle(tuple(sets), anyone),
         )
@@ -84,10 +93,10 @@ class MemoryEngine:
             found = contributions.handle.attributes[groups.attribute]
             code = groups.cell * len(contributions.spaces[groups.attribute].values) + groups.value
         order = np.argsort(groups.group, kind="stable")
-        group = groups.group[order]
         pair = np.searchsorted(found.code, code[order])
-        length = found.start[pair + 1] - found.start[pair]
-        return _count(found, group, pair, length, groups.size)
+        ends = np.searchsorted(groups.group[order], np.arange(groups.size + 1))
+        fed = CSR((np.ones(len(pair), bool), pair, ends), shape=(groups.size, len(found.code)))
+        return _count(fed, found.people)
 
     def describe(self) -> dict[str, str]:
         """Name and versions; see `Engine`."""
@@ -97,29 +106,15 @@ class MemoryEngine:
         """Nothing is kept outside the contributions."""
 
 
-def _count(found: Sorted, group: IntArray, pair: IntArray, length: IntArray, size: int) -> IntArray:
-    """Distinct persons per group, in blocks of whole groups; `group` is ascending."""
-    result = np.zeros(size, dtype=np.int64)
-    bits = int(found.person.max(initial=0)).bit_length()
-    done = 0
-    ends = np.cumsum(length)
-    while done < len(group):
-        base = ends[done - 1] if done else 0
-        stop = int(np.searchsorted(ends, base + BLOCK, side="right"))
-        stop = len(group) if stop >= len(group) else max(stop, done + 1)
-        if stop < len(group):
-            first = int(np.searchsorted(group, group[stop], side="left"))
-            stop = first if first > done else int(np.searchsorted(group, group[stop], side="right"))
-        rows = slice(done, stop)
-        packed = np.repeat(group[rows], length[rows])
-        packed <<= bits
-        packed |= found.person[runs(found.start[pair[rows]], length[rows])]
-        packed.sort()
-        new = np.ones(len(packed), bool)
-        np.not_equal(packed[1:], packed[:-1], out=new[1:])
-        result += np.bincount(packed[new] >> bits, minlength=size)
+def _count(fed: CSR, people: CSR) -> IntArray:
+    """(groups,) distinct persons, in blocks of groups: the entries of a row of the product are its persons."""
+    length = np.concatenate([[0], np.cumsum(np.diff(people.indptr)[fed.indices])])[fed.indptr]
+    parts, done, size = [], 0, fed.shape[0]
+    while done < size:
+        stop = max(int(np.searchsorted(length, length[done] + BLOCK, side="right")) - 1, done + 1)
+        parts.append(np.diff((fed[done:stop] @ people).indptr))
         done = stop
-    return result
+    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)
 
 
 def runs(start: IntArray, length: IntArray) -> IntArray:
@@ -170,7 +165,7 @@ def _distinct(
     values: int,
     persons: int,
     what: str,
-) -> Sorted:
+) -> Distinct:
     """Distinct (cell, value, person), packed into sorted int64 keys; value codes are absorbed into the pair code."""
     bits = max(persons - 1, 0).bit_length()
     if (max(cells * values - 1, 0)).bit_length() + bits > 63:
@@ -190,14 +185,18 @@ def _distinct(
     code = packed >> bits
     heads = np.flatnonzero(np.concatenate([[True], code[1:] != code[:-1]])) if len(code) else code
     person = (packed & ((1 << bits) - 1)).astype(np.int32)
-    return Sorted(code[heads], np.append(heads, len(packed)), person, visits)
+    people = CSR(
+        (np.ones(len(person), bool), person, np.append(heads, len(packed))),
+        shape=(len(heads), max(persons, 1)),
+    )
+    return Distinct(code[heads], people, visits)
 
 
-def _pairs(found: Sorted, values: int) -> Pairs:
+def _pairs(found: Distinct, values: int) -> Pairs:
     visits = np.concatenate([[0], np.cumsum(found.visits, dtype=np.int64)])
     return Pairs(
         cell=found.code // values,
         value=found.code % values,
-        persons=np.diff(found.start),
-        visits=np.diff(visits[found.start]),
+        persons=np.diff(found.people.indptr).astype(np.int64),
+        visits=np.diff(visits[found.people.indptr]),
     )
