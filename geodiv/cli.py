@@ -70,11 +70,15 @@ _progress = click.option(
     "--progress", type=click.Choice(MODES), default="auto", show_default=True, help="On standard error."
 )
 _engine = click.option("--engine", default="memory", show_default=True, help="memory")
-_rejects = click.option("--rejects", metavar="CSV", help="Write the rows that were not counted, with reasons.")
+_rejects = click.option(
+    "--rejects", metavar="CSV", help="Write the rows that were not counted, with reasons."
+)
 
 
 @cli.command()
-@click.option("-o", "--output", default="geodiv-demo", show_default=True, metavar="DIR", help="Folder for the files.")
+@click.option(
+    "-o", "--output", default="geodiv-demo", show_default=True, metavar="DIR", help="Folder for the files."
+)
 @_progress
 def demo(output: str, progress: str) -> None:
     """The fixture city, end to end: release.gpkg, release.json and work.gpkg."""
@@ -91,9 +95,13 @@ def demo(output: str, progress: str) -> None:
 @click.option("-o", "--output", metavar="TOML", help="File to write; standard output unless given.")
 @click.option("--layer", help="Layer to read, where a file has several.")
 @click.option("--crs", help="CRS of the coordinates, when the file does not say it.")
-@click.option("--k", "k_min", type=click.IntRange(1), default=10, show_default=True, help="Fewest persons in a zone.")
+@click.option(
+    "--k", "k_min", type=click.IntRange(1), default=10, show_default=True, help="Fewest persons in a zone."
+)
 @_overwrite
-def init(visits: str, output: str | None, layer: str | None, crs: str | None, k_min: int, overwrite: bool) -> None:
+def init(
+    visits: str, output: str | None, layer: str | None, crs: str | None, k_min: int, overwrite: bool
+) -> None:
     """Write a commented policy.toml for VISITS: columns found, values listed, a cell size suggested."""
     from .suggest import suggested_policy
 
@@ -139,7 +147,7 @@ def score(
         policy = run.policy_for(table)
         scores = scored(table, policy)
         if output is not None:
-            write_scores(table, scores, output, run.publication.title, overwrite=overwrite)
+            write_scores(table, scores, output, run.publication.title, policy=policy, overwrite=overwrite)
     figures = score_figures(scores, table.intake)
     _say_notes(table)
     click.echo(json.dumps(figures) if as_json else score_text(figures, policy.k_min))
@@ -149,7 +157,9 @@ def score(
 @cli.command()
 @click.argument("visits")
 @run_flags
-@click.option("-o", "--output", required=True, metavar="GPKG", help="Release to write, with a .json beside it.")
+@click.option(
+    "-o", "--output", required=True, metavar="GPKG", help="Release to write, with a .json beside it."
+)
 @click.option("--work", metavar="GPKG", help="Work file to write as well: internal.")
 @_json
 @_progress
@@ -168,10 +178,11 @@ def enforce(
     **flags: Any,
 ) -> int:
     """Repair what fails in VISITS, count again until nothing does, and write the release."""
+    from .sidecar import sidecar
     from .summary import public_figures, release_text
 
-    beside = str(Path(output).with_suffix(".json"))
-    _check_targets([output, beside, work, rejects], [visits, flags["policy"]], overwrite)
+    _check_suffix(output)
+    _check_targets([output, str(sidecar(output)), work, rejects], [visits, flags["policy"]], overwrite)
     run = run_of_flags(flags)
     with reporting(progress) as report:
         table = run.tabulate(visits, engine=engine, rejects=rejects, progress=report)
@@ -202,6 +213,14 @@ def _say_notes(table: Tabulation) -> None:
         click.echo(f"geodiv: note: {note}", err=True)
 
 
+def _check_suffix(output: str) -> None:
+    """Raise before any work is done when the extension names no format that a release can have."""
+    from .formats import FORMATS
+
+    if Path(output).suffix.lower() not in FORMATS:
+        raise UsageError(f"expected a file name that ends in {', '.join(FORMATS)}; got '{output}'.")
+
+
 def _check_targets(targets: Sequence[str | None], inputs: Sequence[str | None], overwrite: bool) -> None:
     """Raise before any work is done when a file that is to be written must not be."""
     read = {os.path.realpath(path) for path in inputs if path is not None}
@@ -211,7 +230,9 @@ def _check_targets(targets: Sequence[str | None], inputs: Sequence[str | None], 
             continue
         real = os.path.realpath(target)
         if real in read:
-            raise UsageError(f"'{target}' is read by this run and cannot be written by it too. Give another name.")
+            raise UsageError(
+                f"'{target}' is read by this run and cannot be written by it too. Give another name."
+            )
         if real in seen:
             raise UsageError(f"'{target}' would be written twice by this run. Give different names.")
         if os.path.exists(real) and not overwrite:

@@ -24,7 +24,13 @@ _PLAIN: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--lat", "visits", "lat", str, "Column of latitudes (or y in --crs)."),
     ("--crs", "visits", "crs", str, "CRS of lon/lat or of a layer without one, such as EPSG:4326."),
     ("--layer", "visits", "layer", str, "Layer to read, where a file has several."),
-    ("--on-bad-rows", "visits", "on_bad_rows", click.Choice(["error", "skip"]), "Rows that cannot be counted."),
+    (
+        "--on-bad-rows",
+        "visits",
+        "on_bad_rows",
+        click.Choice(["error", "skip"]),
+        "Rows that cannot be counted.",
+    ),
     ("--k", "gates", "k_min", int, "Fewest persons in a zone."),
     ("--l", "gates", "l_min", float, "Smallest effective number of values."),
     ("--c-l", "gates", "c_l", int, "l of recursive (c, l)-diversity; needs --c."),
@@ -37,12 +43,36 @@ _PLAIN: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--label-min", "gates", "label_min", int, "Fewest persons under a published label."),
     ("--ring", "reference", "order", int, "Judge against the cells within this many steps."),
     ("--max-ring", "reference", "max_order", int, "How far a ring widens."),
-    ("--regions", "reference", "regions", str, "Judge against regions: CSV of cell_id,region or a polygon layer."),
+    (
+        "--regions",
+        "reference",
+        "regions",
+        str,
+        "Judge against regions: CSV of cell_id,region or a polygon layer.",
+    ),
     ("--regions-column", "reference", "column", str, "Column of that layer that names the region."),
-    ("--weights", "reference", "graph", str, "Judge against weights: .gal, .gwt or CSV of focal,neighbor,weight."),
+    (
+        "--weights",
+        "reference",
+        "graph",
+        str,
+        "Judge against weights: .gal, .gwt or CSV of focal,neighbor,weight.",
+    ),
     ("--min-persons", "reference", "min_persons", int, "Persons that a local reference needs."),
-    ("--fallback", "reference", "fallback", click.Choice(["global", "none"]), "Where the local reference is too small."),
-    ("--recode-scope", "remedies", "recode_scope", click.Choice(["zone", "release"]), "Coarsen failing zones, or all."),
+    (
+        "--fallback",
+        "reference",
+        "fallback",
+        click.Choice(["global", "none"]),
+        "Where the local one is too small.",
+    ),
+    (
+        "--recode-scope",
+        "remedies",
+        "recode_scope",
+        click.Choice(["zone", "release"]),
+        "Coarsen failing zones, or all.",
+    ),
     ("--max-members", "remedies", "max_members", int, "Cells of a merged zone at most."),
     ("--max-rounds", "remedies", "max_rounds", int, "Rounds of remedies at most."),
     ("--title", "release", "title", str, "Title of the release."),
@@ -63,13 +93,23 @@ def run_flags(command: F) -> F:
         click.option("--zones", metavar="LAYER", help="Grid: your polygons; needs --zones-id."),
         click.option("--zones-id", metavar="COLUMN", help="Column of the polygons that holds their id."),
         click.option("--cell-column", metavar="COLUMN", help="Column of the visits that holds cell ids."),
-        click.option("--attribute", multiple=True, metavar="COLUMN", help="Sensitive attribute without order."),
-        click.option("--ordinal", multiple=True, metavar="COLUMN=A,B,C", help="Attribute with a stated order."),
-        click.option("--numeric", multiple=True, metavar="COLUMN=0,10,INF", help="Number, cut at these edges."),
-        click.option("--taxonomy", multiple=True, metavar="[COLUMN=]CSV", help="Coarser values of an attribute."),
+        click.option(
+            "--attribute", multiple=True, metavar="COLUMN", help="Sensitive attribute without order."
+        ),
+        click.option(
+            "--ordinal", multiple=True, metavar="COLUMN=A,B,C", help="Attribute with a stated order."
+        ),
+        click.option(
+            "--numeric", multiple=True, metavar="COLUMN=0,10,INF", help="Number, cut at these edges."
+        ),
+        click.option(
+            "--taxonomy", multiple=True, metavar="[COLUMN=]CSV", help="Coarser values of an attribute."
+        ),
         click.option("--missing", multiple=True, metavar="VALUE", help="Marker that means missing."),
         click.option("--ladder", metavar="A,B,C", help="Remedies: of recode,merge,suppress, in this order."),
-        click.option("--residual/--no-residual", default=None, help="Whether what is left out must be safe too."),
+        click.option(
+            "--residual/--no-residual", default=None, help="Whether what is left out must be safe too."
+        ),
     ]
     options += [
         click.option(flag, f"{table}__{key}", type=kind, help=text) for flag, table, key, kind, text in _PLAIN
@@ -99,10 +139,14 @@ def run_of_flags(flags: Mapping[str, Any]) -> Run:
         given = tables_of_flags(flags, Path(policy).parent if policy else Path("."))
         if policy is None:
             if not given.get("attribute"):
-                raise UsageError("expected -p policy.toml, or a grid, --person and --attribute as flags; see --help.")
+                raise UsageError(
+                    "expected -p policy.toml, or a grid, --person and --attribute as flags; see --help."
+                )
             return Run.of(given, ".", "flags")
         run = read_run(policy)
-        return run if not given else Run.of(_joined(parse(run.text, policy), given), Path(policy).parent, policy)
+        return (
+            run if not given else Run.of(_joined(parse(run.text, policy), given), Path(policy).parent, policy)
+        )
     except PolicyError as error:
         if policy is None:
             raise UsageError(str(error)) from None
@@ -123,14 +167,16 @@ def tables_of_flags(flags: Mapping[str, Any], folder: Path) -> Tables:
     if "reference" in tables:
         tables["reference"] = _scope(tables["reference"]) | tables["reference"]
     if flags.get("ladder") is not None:
-        tables.setdefault("remedies", {})["ladder"] = [r.strip() for r in flags["ladder"].split(",") if r.strip()]
+        tables.setdefault("remedies", {})["ladder"] = [
+            r.strip() for r in flags["ladder"].split(",") if r.strip()
+        ]
     if flags.get("residual") is not None:
         tables.setdefault("remedies", {})["residual"] = flags["residual"]
     return tables
 
 
 def _joined(file: Tables, given: Tables) -> Tables:
-    tables = {**file, **{name: given[name] for name in ("grid", "attribute") if name in given}}
+    tables: Tables = {**file, **{name: given[name] for name in ("grid", "attribute") if name in given}}
     for name in ("visits", "gates", "remedies", "release"):
         if name in given:
             tables[name] = {**file.get(name, {}), **given[name]}
@@ -148,7 +194,9 @@ def _grid(flags: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         raise UsageError(f"expected one grid, got {listed('--' + name for name in chosen)}.")
     for part, whole in (("square_crs", "square"), ("zones_id", "zones")):
         if (flags.get(part) is None) != (flags.get(whole) is None):
-            raise UsageError(f"--{whole} and --{part.replace('_', '-')} belong together: expected both or neither.")
+            raise UsageError(
+                f"--{whole} and --{part.replace('_', '-')} belong together: expected both or neither."
+            )
     if not chosen:
         return {"kind": "column", "column": column} if column else {}
     if chosen == ["h3"]:
@@ -175,12 +223,15 @@ def _attributes(flags: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
     for text in flags.get("taxonomy") or ():
         column, path = text.split("=", 1) if text.split("=", 1)[0] in columns and "=" in text else ("", text)
         if not column and len(attributes) != 1:
-            raise UsageError(f"--taxonomy {text}: expected COLUMN=FILE with one of {listed(columns) or 'no attribute'}.")
+            known = listed(columns) or "no attribute"
+            raise UsageError(f"--taxonomy {text}: expected COLUMN=FILE with one of {known}.")
         target = attributes[columns.index(column)] if column else attributes[0]
         target["taxonomy"] = _relative(path, folder)
     if missing := list(flags.get("missing") or ()):
         if not attributes:
-            raise UsageError("--missing belongs to attributes that stand on the command line too, and there is none.")
+            raise UsageError(
+                "--missing belongs to attributes that stand on the command line too, and there is none."
+            )
         for attribute in attributes:
             attribute["missing"] = missing
     return attributes

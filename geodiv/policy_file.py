@@ -60,8 +60,16 @@ GRID_KEYS = {
     "zones": {"path": TEXT, "id": TEXT, "layer": TEXT, "column": TEXT, "rook": FLAG},
     "column": {"column": TEXT, "resolution": WHOLE},
 }
-_ANY_ATTRIBUTE = {"column": TEXT, "taxonomy": TEXT, "taxonomy_version": TEXT, "missing": VALUES,
-                  "sensitive": VALUES, "level": WHOLE, "gates": Kind("a table of gates", lambda v: isinstance(v, dict))}  # fmt: skip
+GATES = Kind("a table of gates", lambda v: isinstance(v, dict))
+_ANY_ATTRIBUTE = {
+    "column": TEXT,
+    "taxonomy": TEXT,
+    "taxonomy_version": TEXT,
+    "missing": VALUES,
+    "sensitive": VALUES,
+    "level": WHOLE,
+    "gates": GATES,
+}
 ATTRIBUTE_KEYS = {
     "nominal": {**_ANY_ATTRIBUTE, "unknown": TEXT, "distance": TEXT},
     "ordinal": {**_ANY_ATTRIBUTE, "order": VALUES, "positions": NUMBERS},
@@ -73,7 +81,13 @@ REFERENCE_KEYS = {
     "region": {"regions": TEXT, "column": TEXT, "layer": TEXT, "min_persons": WHOLE, "fallback": TEXT},
     "weights": {"graph": TEXT, "min_persons": WHOLE, "fallback": TEXT},
 }
-REMEDY_KEYS = {"ladder": TEXTS, "recode_scope": TEXT, "max_members": WHOLE, "max_rounds": WHOLE, "residual": FLAG}
+REMEDY_KEYS = {
+    "ladder": TEXTS,
+    "recode_scope": TEXT,
+    "max_members": WHOLE,
+    "max_rounds": WHOLE,
+    "residual": FLAG,
+}
 RELEASE_KEYS = {
     "title": TEXT,
     "abstract": TEXT,
@@ -104,7 +118,9 @@ def parse(text: str, name: str) -> Tables:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PolicyError(f"'{name}' is not TOML: {error}. Texts stand in quotes, decimals have a point.") from None
+        raise PolicyError(
+            f"'{name}' is not TOML: {error}. Texts stand in quotes, decimals have a point."
+        ) from None
     check(tables, name)
     return tables
 
@@ -121,7 +137,8 @@ def check(tables: Mapping[str, Any], name: str) -> None:
                         ("release", RELEASE_KEYS)):  # fmt: skip
         _check_table(tables.get(table, {}), keys, f"[{table}]", name)
     _check_variant(tables.get("grid", {}), GRID_KEYS, "kind", "[grid]", name)
-    _check_variant({"scope": "global"} | _table(tables, "reference", name), REFERENCE_KEYS, "scope", "[reference]", name)
+    reference = {"scope": "global"} | _table(tables, "reference", name)
+    _check_variant(reference, REFERENCE_KEYS, "scope", "[reference]", name)
     attributes = tables.get("attribute", [])
     if not isinstance(attributes, list) or not all(isinstance(a, dict) for a in attributes):
         raise PolicyError(f"'{name}': expected attributes as [[attribute]], with two pairs of brackets.")
@@ -147,7 +164,7 @@ def _check_variant(
     if not table:
         return
     chosen = table.get(selector)
-    if chosen not in variants:
+    if not isinstance(chosen, str) or chosen not in variants:
         raise PolicyError(
             f"'{name}', {where} {selector}: expected one of {listed(variants)}, got "
             f"{'none' if chosen is None else repr(chosen)}.{did_you_mean(chosen, variants)}"
@@ -155,7 +172,9 @@ def _check_variant(
     for key in table:
         owners = [variant for variant, keys in variants.items() if key in keys]
         if key != selector and owners and chosen not in owners:
-            raise PolicyError(f"'{name}', {where} {key}: belongs to {selector} {listed(owners)}, not to {chosen!r}.")
+            raise PolicyError(
+                f"'{name}', {where} {key}: belongs to {selector} {listed(owners)}, not to {chosen!r}."
+            )
     _check_table(table, {selector: TEXT, **variants[chosen]}, where, name)
 
 

@@ -48,18 +48,27 @@ class RegionLayer:
         import numpy as np
 
         places = geometry.representative_point().to_crs(self.layer.crs)
-        points = gpd.GeoDataFrame({"cell": np.arange(len(ids))}, geometry=places.to_numpy(), crs=self.layer.crs)
+        points = gpd.GeoDataFrame(
+            {"cell": np.arange(len(ids))}, geometry=places.to_numpy(), crs=self.layer.crs
+        )
         polygons = gpd.GeoDataFrame(
             {"order": np.arange(len(self.layer))}, geometry=self.layer.geometry.to_numpy(), crs=self.layer.crs
         )
-        hits = points.sjoin(polygons, predicate="intersects").sort_values(["cell", "order"]).drop_duplicates("cell")
+        hits = (
+            points.sjoin(polygons, predicate="intersects")
+            .sort_values(["cell", "order"])
+            .drop_duplicates("cell")
+        )
         names = self.layer[self.column].to_numpy()
         return {
-            str(ids[cell]): as_text(names[order]) for cell, order in zip(hits["cell"], hits["order"], strict=True)
+            str(ids[cell]): as_text(names[order])
+            for cell, order in zip(hits["cell"], hits["order"], strict=True)
         }
 
 
-def read_regions(path: Path, column: str | None = None, layer: str | None = None) -> Mapping[str, str] | RegionLayer:
+def read_regions(
+    path: Path, column: str | None = None, layer: str | None = None
+) -> Mapping[str, str] | RegionLayer:
     """The regions in a file: a CSV with the columns cell_id and region, or a polygon layer with a column of names.
 
     Raises
@@ -86,7 +95,9 @@ def read_regions(path: Path, column: str | None = None, layer: str | None = None
             f"it has {listed(columns)}.{did_you_mean(column, columns)}"
         )
     if getattr(frame, "crs", None) is None:
-        raise SourceError(f"expected a layer of polygons with a CRS at '{path}', got none. Assign its CRS first.")
+        raise SourceError(
+            f"expected a layer of polygons with a CRS at '{path}', got none. Assign its CRS first."
+        )
     return RegionLayer(frame, column)
 
 
@@ -122,7 +133,9 @@ def read_graph(path: Path) -> Any:
         table["weight"] = table["weight"].astype(float)
         return graphs.Graph.from_adjacency(table)
     except ValueError as error:
-        raise SourceError(f"expected weights, one number a pair of cells, in '{path}', got: {error}") from None
+        raise SourceError(
+            f"expected weights, one number a pair of cells, in '{path}', got: {error}"
+        ) from None
 
 
 def _read_csv(path: Path, columns: list[str]) -> Any:

@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from .attribute import Attribute, Nominal, Numeric, Ordinal
 from .errors import GeodivError, PolicyError
-from .grids.column import ColumnGrid
-from .grids.h3 import H3Grid
-from .grids.square import SquareGrid
-from .grids.zones import ZoneGrid
 from .policy import Global, Policy, Reference, Region, Ring, Weights
 from .policy_file import Tables, check, parse, written
 from .publication import Publication
@@ -22,10 +18,9 @@ from .taxonomy import Taxonomy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import geopandas as gpd
     import pandas as pd
 
-    from .enforce import Outcome
+    from .enforcement import Outcome
     from .grids.protocol import Grid
     from .tabulation import Tabulation
 
@@ -119,9 +114,10 @@ class Run:
         import geopandas as gpd
 
         regions = self.region_layer.regions(table.cells, gpd.GeoSeries(outlines, crs=table.grid.crs))
-        return replace(self.policy, reference=replace(self.policy.reference, regions=regions))
+        before = self.policy.reference
+        return replace(self.policy, reference=Region(regions, before.min_persons, before.fallback))  # type: ignore[union-attr]
 
-    def score(self, source: Any, *, engine: str = "memory", progress: Progress | None = None) -> gpd.GeoDataFrame | pd.DataFrame:
+    def score(self, source: Any, *, engine: str = "memory", progress: Progress | None = None) -> pd.DataFrame:
         """Count and score these visits: one row per cell and attribute, internal; see `geodiv.score`."""
         from .scores import score
 
@@ -135,7 +131,7 @@ class Run:
 
     def enforce_table(self, table: Tabulation, *, progress: Progress | None = None) -> Outcome:
         """`enforce` for visits that are counted already."""
-        from .enforce import enforce
+        from .enforcement import enforce
 
         return enforce(table, self.policy_for(table), self.publication, run_text=self.text, progress=progress)
 
@@ -162,7 +158,9 @@ def read_run(path: str | Path) -> Run:
     except OSError as error:
         raise PolicyError(f"expected a policy file at '{path}', got: {error.strerror or error}.") from None
     except UnicodeDecodeError:
-        raise PolicyError(f"expected UTF-8 text in '{path}', got another encoding. Save it as UTF-8.") from None
+        raise PolicyError(
+            f"expected UTF-8 text in '{path}', got another encoding. Save it as UTF-8."
+        ) from None
     return _run(parse(text, str(path)), text, path.parent, str(path))
 
 
@@ -181,9 +179,12 @@ def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
     )
     if not attributes:
         raise PolicyError(f"'{name}': expected at least one [[attribute]] with a column, got none.")
-    reference, layer = _placed(f"'{name}', [reference]", lambda: _reference(tables.get("reference", {}), folder))
+    reference, layer = _placed(
+        f"'{name}', [reference]", lambda: _reference(tables.get("reference", {}), folder)
+    )
     policy = _placed(
-        f"'{name}'", lambda: Policy(**tables.get("gates", {}), **tables.get("remedies", {}), reference=reference)
+        f"'{name}'",
+        lambda: Policy(**tables.get("gates", {}), **tables.get("remedies", {}), reference=reference),
     )
     for attribute in attributes:
         _placed(f"'{name}', [[attribute]]", lambda a=attribute: policy.thresholds(a))  # type: ignore[misc]
@@ -211,15 +212,23 @@ def _grid(table: Mapping[str, Any], folder: Path) -> Grid:
     keys = dict(table)
     kind = keys.pop("kind", None)
     if kind is None:
-        raise PolicyError("expected a grid, such as kind = \"h3\" and resolution = 8, got none.")
+        raise PolicyError('expected a grid, such as kind = "h3" and resolution = 8, got none.')
     if lacking := [key for key in _NEEDED[kind] if key not in keys]:
         raise PolicyError(f"kind = {kind!r} needs {' and '.join(lacking)}.")
     if kind == "h3":
+        from .grids.h3 import H3Grid
+
         return H3Grid(**keys)
     if kind == "square":
+        from .grids.square import SquareGrid
+
         return SquareGrid(**keys)
     if kind == "column":
+        from .grids.column import ColumnGrid
+
         return ColumnGrid(**keys)
+    from .grids.zones import ZoneGrid
+
     return ZoneGrid.read(folder / keys.pop("path"), **keys)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .enforce import Outcome
+    from .enforcement import Outcome
     from .intake import Intake
 
 REMEDIES = ("publish", "publish_coarsened", "publish_merged")
@@ -19,7 +19,10 @@ KINDS_OF_DISCLOSURE: tuple[tuple[str, str], ...] = (
     ("l_min", "the visits there are nearly all of one kind ({top}): being there tells what was done"),
     ("c_max", "whoever can rule out a few kinds knows the rest ({top})"),
     ("share_max", "one kind of visit ({top}) stands out far above all others"),
-    ("shift_max", "being there changes what one would guess about a visit ({top} stands out from its surroundings)"),
+    (
+        "shift_max",
+        "being there changes what one would guess about a visit ({top} stands out from its surroundings)",
+    ),
     ("lift_max", "a rare kind of visit is much more likely there than elsewhere"),
     ("t_max", "the mix of visits there is far from that of its surroundings ({top} stands out)"),
 )
@@ -39,7 +42,17 @@ def public_figures(metadata: Mapping[str, Any]) -> dict[str, Any]:
     dict
         cells, zones, persons, rounds, remedies, not_published, coverage, reference, dropped.
     """
-    keys = ("cells", "zones", "persons", "rounds", "remedies", "not_published", "coverage", "reference", "dropped")
+    keys = (
+        "cells",
+        "zones",
+        "persons",
+        "rounds",
+        "remedies",
+        "not_published",
+        "coverage",
+        "reference",
+        "dropped",
+    )
     return {key: metadata[key] for key in keys}
 
 
@@ -66,7 +79,9 @@ def score_figures(scores: pd.DataFrame, intake: Intake) -> dict[str, Any]:
         attributes[str(column)] = {
             "passing": int((rows["fails"] == "").sum()),
             "fails": dict(sorted(gates.items())),
-            "remedy": {str(k): int(v) for k, v in rows["remedy"].value_counts(sort=False).sort_index().items()},
+            "remedy": {
+                str(k): int(v) for k, v in rows["remedy"].value_counts(sort=False).sort_index().items()
+            },
         }
     return {
         "cells": int(scores["cell_id"].nunique()),
@@ -112,7 +127,9 @@ def release_text(figures: Mapping[str, Any]) -> str:
             f"  as they are        {remedies.get('publish', 0):>6,}",
             f"  coarser values     {remedies.get('publish_coarsened', 0):>6,}",
             f"  joined neighbours  {remedies.get('publish_merged', 0):>6,}",
-            "Judged against: " + ", ".join(f"{scope} {n:,}" for scope, n in figures["reference"].items()) + ".",
+            "Judged against: "
+            + ", ".join(f"{scope} {n:,}" for scope, n in figures["reference"].items())
+            + ".",
         ]
     lines.append(f"Not published: {_many(figures['not_published'], 'cell')}. Rounds: {figures['rounds']}.")
     return "\n".join(lines + dropped_lines(figures["dropped"]))
@@ -121,7 +138,7 @@ def release_text(figures: Mapping[str, Any]) -> str:
 def demo_text(outcome: Outcome, folder: str) -> str:
     """What ``geodiv demo`` tells somebody who has never seen geodiv. The city is invented."""
     scores, figures = outcome.scores, public_figures(outcome.release.metadata)
-    k_min = outcome.policy.k_min
+    k_min, done = outcome.policy.k_min, figures["remedies"]
     judged = scores[~scores["fails"].map(lambda text: "k_min" in text.split(","))]
     failing = judged[judged["fails"] != ""]
     merged = outcome.release.cells
@@ -133,11 +150,10 @@ def demo_text(outcome: Outcome, folder: str) -> str:
         f"Yet {failing['cell_id'].nunique():,} of these would have told what their visitors did. For instance:",
         *(f"  - {kind}" for kind in _kinds(failing)),
         "",
-        "What was done, and counted again until nothing failed "
-        f"({_many(figures['rounds'], 'round')}):",
-        f"  {figures['remedies'].get('publish', 0):>4} zones are published as they are",
-        f"  {figures['remedies'].get('publish_coarsened', 0):>4} zones with coarser values (the place stays, detail of what was done goes)",
-        f"  {figures['remedies'].get('publish_merged', 0):>4} zones joined from {joined} neighbouring cells",
+        f"What was done, and counted again until nothing failed ({_many(figures['rounds'], 'round')}):",
+        f"  {done['publish']:>4} zones are published as they are",
+        f"  {done['publish_coarsened']:>4} zones with coarser values (the place stays, detail of what was done goes)",
+        f"  {done['publish_merged']:>4} zones joined from {joined} neighbouring cells",
         f"  {figures['not_published']:>4} cells are not published (too few persons, or nothing helped)",
         f"The map keeps {figures['coverage']:.0%} of the crowd.",
         "",
@@ -153,14 +169,16 @@ def demo_text(outcome: Outcome, folder: str) -> str:
 
 
 def _kinds(failing: pd.DataFrame) -> list[str]:
-    """Up to three kinds of disclosure that occur, each in words with the most telling value, no figure, no place."""
-    found = []
+    """Up to three kinds of disclosure that occur, each of another cell, in words without any figure or place."""
+    found: list[str] = []
+    left = failing.sort_values(["top_share", "cell_id"], ascending=[False, True])
     for gate, words in KINDS_OF_DISCLOSURE:
-        rows = failing[failing["fails"].map(lambda text, gate=gate: gate in text.split(","))]
-        if len(rows):
-            row = rows.sort_values(["top_share", "cell_id"], ascending=[False, True]).iloc[0]
+        rows = left[left["fails"].map(lambda text, gate=gate: gate in text.split(","))]
+        if len(rows) and len(found) < 3:
+            row = rows.iloc[0]
             found.append(f"{row['attribute']}: {words.format(top=repr(row['top_value']))}")
-    return found[:3]
+            left = left[(left["cell_id"] != row["cell_id"]) & (left["top_value"] != row["top_value"])]
+    return found
 
 
 def _many(number: int, noun: str) -> str:

@@ -1,0 +1,301 @@
+"""A first policy.toml for a file of visits: columns found, values listed, a cell size suggested, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import h3.api.numpy_int as h3
+import numpy as np
+import pandas as pd
+
+from .errors import SourceError
+from .grids.h3 import H3Grid
+from .intake import VisitSpec, batches
+from .policy_file import quoted
+from .recognise import Candidate, Columns, recognised
+from .sources import Source, open_source
+from .text import as_text
+
+FINEST, COARSEST = 10, 4
+"""H3 resolutions among which a cell size is suggested."""
+ENOUGH = 0.5
+"""Share of visits that lie in cells with k persons at the suggested size."""
+L_MIN = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A suggested H3 resolution, and the share of visits in cells with at least k persons at sizes around it."""
+
+    resolution: int
+    shares: tuple[tuple[int, float], ...]
+
+
+def suggested_policy(
+    source: Any, *, layer: str | None = None, crs: str | None = None, k_min: int = 10
+) -> str:
+    """The text of a commented policy.toml for these visits.
+
+    Parameters
+    ----------
+    source : path or frame
+        As for `geodiv.tabulate`.
+    layer, crs : str, optional
+        As for `geodiv.tabulate`.
+    k_min : int, default 10
+        Fewest persons in a zone: the suggested cell size depends on it.
+
+    Returns
+    -------
+    str
+        TOML that `geodiv.read_run` reads once every empty text in it is filled in. It holds no count of persons, and
+        of each column only the values that at least `k_min` persons share: a policy travels with the release.
+
+    Raises
+    ------
+    SourceError
+        The visits cannot be read.
+    """
+    opened = open_source(source, layer)
+    names = [name for name in opened.columns if name != opened.geometry]
+    table = next(iter(opened.batches(names, None)))
+    columns = recognised(opened, table)
+    size = _size(source, layer, crs, columns, k_min)
+    common = _common_values(table, columns, k_min)
+    blocks = [
+        _head(opened),
+        _visits(columns, opened, layer, crs, names),
+        _grid(columns, size, k_min),
+        *_attributes(columns, common),
+        _gates(columns, k_min),
+        _rest(columns, size),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _size(source: Any, layer: str | None, crs: str | None, columns: Columns, k_min: int) -> Size | str:
+    """The smallest cells in which most visits have company, or why none can be suggested."""
+    if columns.person is None:
+        return "without the column of the person no size can be suggested"
+    if columns.geometry is None and columns.lon is None:
+        return "without coordinates no size can be suggested"
+    spec = VisitSpec(
+        person=columns.person,
+        grid=H3Grid(FINEST),
+        attributes=(),
+        lon=None if columns.geometry else columns.lon,
+        lat=None if columns.geometry else columns.lat,
+        crs=crs,
+        on_bad_rows="skip",
+        layer=layer,
+        rejects=None,
+    )
+    try:
+        (batch,) = batches(source, spec, rows_per_batch=None)
+    except SourceError as error:
+        return f"no size can be suggested: {error}"
+    keys, persons = batch.key, np.asarray(batch.person.indices)
+    shares = tuple((r, _share(keys, persons, r, k_min)) for r in range(FINEST, COARSEST - 1, -1))
+    fit = next((r for r, share in shares if share >= ENOUGH), COARSEST)
+    return Size(fit, tuple((r, share) for r, share in shares if abs(r - fit) <= 1))
+
+
+def _share(keys: Any, persons: Any, resolution: int, k_min: int) -> float:
+    """Share of visits that lie in cells of this resolution with at least `k_min` persons."""
+    distinct, position = np.unique(keys, return_inverse=True)
+    parents = np.array([h3.cell_to_parent(int(key), resolution) for key in distinct], dtype=np.int64)
+    visits = pd.DataFrame({"cell": parents[position], "person": persons})
+    crowd = visits.groupby("cell")["person"].nunique()
+    return float((visits["cell"].map(crowd) >= k_min).mean()) if len(visits) else 0.0
+
+
+def _common_values(table: Any, columns: Columns, k_min: int) -> dict[str, set[str]]:
+    """Of each candidate column, the values that at least `k_min` persons share."""
+    if columns.person is None:
+        return {c.column: set() for c in columns.candidates}
+    person = table[columns.person].to_pandas()
+    found = {}
+    for candidate in columns.candidates:
+        crowd = (
+            person.groupby(table[candidate.column].to_pandas().to_numpy()).nunique()
+            if candidate.listable
+            else {}
+        )
+        found[candidate.column] = {as_text(value) for value, n in crowd.items() if n >= k_min}
+    return found
+
+
+def _head(source: Source) -> str:
+    return (
+        f"# A policy for {_short(source.name)}, written by `geodiv init`: guesses are called so. Read it, change it.\n"
+        "# This text travels with the release, comments included: leave nothing in it that must not be published.\n"
+        "# Texts stand in quotes; a line that begins with # is off. A gate that is not named is off."
+    )
+
+
+def _short(name: str) -> str:
+    """A file's name without its folders, which are nobody's business."""
+    return name.strip("'").replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _visits(
+    columns: Columns, source: Source, layer: str | None, crs: str | None, names: Sequence[str]
+) -> str:
+    lines = ["[visits]"]
+    if columns.person:
+        lines.append(
+            f"person = {quoted(columns.person)}   # guessed by its name; persons are counted, never rows"
+        )
+    else:
+        lines.append(f'person = ""   # not recognised. One of: {", ".join(map(quoted, names))}')
+    if columns.geometry is None and columns.lon and columns.lat:
+        lines += [f"lon = {quoted(columns.lon)}", f"lat = {quoted(columns.lat)}"]
+        lines.append(
+            f"crs = {quoted(crs or 'EPSG:4326')}   # of lon and lat" + ("" if crs else "; assumed: degrees")
+        )
+    elif columns.geometry is not None and source.crs is None:
+        lines.append(
+            f"crs = {quoted(crs or '')}   # the layer does not say it" + ("" if crs else "; fill it in")
+        )
+    if layer:
+        lines.append(f"layer = {quoted(layer)}")
+    lines.append(
+        'on_bad_rows = "error"   # or "skip": rows without person or place are always tallied by reason'
+    )
+    return "\n".join(lines)
+
+
+def _grid(columns: Columns, size: Size | str, k_min: int) -> str:
+    if columns.cell is not None and (columns.resolution is not None or isinstance(size, str)):
+        if columns.resolution is None:
+            return (
+                f'[grid]\nkind = "column"\ncolumn = {quoted(columns.cell)}   # guessed: ids of cells or zones\n'
+                '# kind = "zones" with path = "zones.gpkg" and id = "..." gives these zones their outlines'
+            )
+        return (
+            f'[grid]\nkind = "h3"\nresolution = {columns.resolution}\n'
+            f"column = {quoted(columns.cell)}   # holds H3 cells of resolution {columns.resolution}"
+        )
+    if isinstance(size, str):
+        return f'[grid]\nkind = "h3"\nresolution = 8   # {size}'
+    lines = [
+        "[grid]",
+        'kind = "h3"',
+        f"resolution = {size.resolution}   # suggested for k_min = {k_min}, since",
+    ]
+    lines += [
+        f"#   at resolution {r} (hexagons of about {_metres(r)} m across) {share:.0%} of the visits lie in cells with "
+        f"at least {k_min} persons"
+        for r, share in size.shares
+    ]
+    lines.append(
+        '# squares instead: kind = "square", size = 500 (metres), crs = "EPSG:3035" (any metric CRS)'
+    )
+    return "\n".join(lines)
+
+
+def _metres(resolution: int) -> int:
+    across = 2 * h3.average_hexagon_edge_length(resolution, unit="m")
+    return int(round(across, -2 if across > 1000 else -1))
+
+
+def _attributes(columns: Columns, common: dict[str, set[str]]) -> list[str]:
+    listable = [c for c in columns.candidates if c.listable]
+    first = listable[0] if listable else None
+    blocks = []
+    if first is None:
+        blocks.append(
+            "# No column with a few distinct values was found. The sensitive one is needed:\n"
+            '[[attribute]]\ncolumn = ""'
+        )
+    for candidate in columns.candidates:
+        if candidate is first:
+            text = "# What people did: the attribute to protect. Guessed; is it this one?\n"
+            blocks.append(text + _attribute(candidate, common))
+        elif candidate.listable:
+            text = "Any column that a reader could treat as sensitive counts. Remove the # to add this one:\n"
+            blocks.append(_off(text + _attribute(candidate, common)))
+        elif candidate.kind == "real" or len(candidate.values) > 2:
+            blocks.append(_off(_long(candidate)))
+    return blocks
+
+
+def _attribute(candidate: Candidate, common: dict[str, set[str]]) -> str:
+    shared = [v for v in candidate.values if v in common[candidate.column]]
+    rare = len(candidate.values) - len(shared)
+    lines = ["[[attribute]]", f"column = {quoted(candidate.column)}", 'kind = "nominal"   # no order']
+    lines.append(f"# values: {', '.join(map(quoted, shared)) or 'none that many persons share'}")
+    if rare:
+        lines.append("# and rarer ones, not listed here since this text travels with the release")
+    if same := _same_but_for_case(shared):
+        lines.append(
+            f"# these differ by case or spaces only, and are different values: {', '.join(map(quoted, same))}"
+        )
+    if candidate.markers:
+        lines.append(
+            f"missing = {quoted(candidate.markers)}   # guessed: these mean missing, a value of its own"
+        )
+    else:
+        lines.append('# missing = [""]   # no marker of a missing value was recognised')
+    order = quoted(list(shared if candidate.kind == "text" else candidate.values if not rare else shared))
+    lines.append(f'# if the values have an order: kind = "ordinal" and order = {order}, lowest first')
+    if candidate.kind == "text":
+        lines.append('# taxonomy = "taxonomy.csv"   # columns value,level1: coarser values, to fall back on')
+    return "\n".join(lines)
+
+
+def _long(candidate: Candidate) -> str:
+    if candidate.kind == "text":
+        return (
+            f"column {quoted(candidate.column)} has too many values to list. If they tell what was done (the id of a "
+            "facility does), it needs a taxonomy."
+        )
+    missing = f"\nmissing = {quoted(candidate.markers)}" if candidate.markers else ""
+    return (
+        "A number is cut into bands at edges that you choose; a value outside is an error. Remove the # to add it:\n"
+        f'[[attribute]]\ncolumn = {quoted(candidate.column)}\nkind = "numeric"\n'
+        f"edges = [-inf, 0, 10, 20, inf]   # replace by edges that mean something{missing}"
+    )
+
+
+def _off(text: str) -> str:
+    return "\n".join(line if line.startswith("#") else f"# {line}" for line in text.split("\n"))
+
+
+def _same_but_for_case(values: Sequence[str]) -> list[str]:
+    keys = pd.Series([v.strip().lower() for v in values], dtype=object)
+    return [v for v, twice in zip(values, keys.duplicated(keep=False), strict=True) if twice]
+
+
+def _gates(columns: Columns, k_min: int) -> str:
+    first = next((c for c in columns.candidates if c.listable), None)
+    l_min = min(L_MIN, float(len(first.values))) if first else L_MIN
+    fewer = (
+        "not above the number of values" if l_min < L_MIN else "a reader must still consider so many values"
+    )
+    return "\n".join([
+        "[gates]",
+        f"k_min = {k_min}   # distinct persons in a zone" + ("" if k_min >= 10 else "; below 10 entropy means nothing"),
+        f"l_min = {l_min:g}   # {fewer}",
+        "t_max = 0.3   # distance to the reference; for attributes without order no value shifts by more",
+        "shift_max = 0.3   # largest change of a reader's belief in one value",
+        "incidence_max = 0.8   # at most this share of a zone's persons under one value",
+        "# share_max, lift_max, label_min, c_l with c_max: off",
+    ])  # fmt: skip
+
+
+def _rest(columns: Columns, size: Size | str) -> str:
+    outlines = columns.resolution is not None or not (columns.cell is not None and isinstance(size, str))
+    ring = (
+        'scope = "ring"   # judge a zone against its surroundings; "global": against everything\n'
+        'order = 1\nmax_order = 3\nmin_persons = 30\nfallback = "global"'
+    )
+    return (
+        "[reference]\n"
+        + (ring if outlines else 'scope = "global"   # these cells have no outlines, so no neighbours')
+        + '\n\n[remedies]\nladder = ["recode", "merge", "suppress"]   # coarsen values first, suppress last\n'
+        'max_members = 7   # cells of a merged zone at most\n\n[release]\ntitle = "Visits"   # what a map reader sees\n'
+        'note = ""   # the choices that were made, in words\ncount_min = 3   # smaller label counts are hidden'
+    )
