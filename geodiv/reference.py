@@ -111,22 +111,19 @@ class References:
         return cls(table, policy.reference, eligible, overall, units, graph, Rings(table, eligible))
 
     def of_zones(self, members: CSR) -> Against:
-        """The reference of each zone: its scope, its persons and its weights.
+        """The reference of each zone: its scope, its persons and its weights; "none" when no cell is eligible.
 
         Parameters
         ----------
         members : (zones, cells) sparse of 0 and 1
         """
         zones = members.shape[0]
-        scope = np.full(zones, "global", dtype=object)
-        persons = np.full(zones, self.table.persons[self.eligible].sum())
+        some = self.eligible.any() and (isinstance(self.reference, Global) or self.reference.fallback == "global")
+        scope = np.full(zones, "global" if some else "none", dtype=object)
+        persons = np.full(zones, self.table.persons[self.eligible].sum() if some else 0)
         weights = CSR((zones, self.units.shape[0]))
         if isinstance(self.reference, Global):
             return Against(scope, persons, weights)
-        fallback = self.reference.fallback
-        scope[:] = fallback
-        if fallback == "none":
-            persons[:] = 0
         found = []
         open_zones = np.arange(zones)
         for name, step in self._steps():

@@ -285,8 +285,9 @@ def _reference(judge: Judge) -> pd.DataFrame:
         judge.table.attributes, judge.table.spaces, judge.references.overall, strict=True
     ):
         for level, (labels, counts) in enumerate(zip(space.levels, overall, strict=True)):
-            mix = shares(counts).round(3)
-            rows += [(attribute.column, level, label, float(q)) for label, q in zip(labels, mix, strict=True)]
+            if counts.sum() > 0:
+                mix = shares(counts).tolist()
+                rows += [(attribute.column, level, label, round(q, 3)) for label, q in zip(labels, mix, strict=True)]
     frame = pd.DataFrame(rows, columns=["attribute", "level", "value", "share"])
     return frame.astype({"attribute": object, "level": np.int64, "value": object, "share": float})
 
