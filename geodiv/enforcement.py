@@ -197,13 +197,13 @@ def _same(a: Plan, b: Plan) -> bool:
 
 def _entry(number: int, stage: str, before: Situation, plan: Plan) -> dict[str, Any]:
     zones, old = before.zones, before.plan
-    same = plan.zone == old.zone
+    alone = before.untouched_by(plan)
     return {
         "round": number or None,
         "stage": stage,
         "failing": int(before.failing.sum()),
-        "recoded": int(((plan.level != old.level).any(axis=1) & same)[zones].sum()),
-        "merged": int((~same).sum()),
+        "recoded": int(((plan.level != old.level).any(axis=1)[zones] & alone).sum()),
+        "merged": int((~alone).sum()),
         "suppressed": int((plan.suppressed & ~old.suppressed)[zones].sum()),
         "zones": len(plan.zones),
     }

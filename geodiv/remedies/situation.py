@@ -50,12 +50,13 @@ class Situation:
     @property
     def failing(self) -> BoolArray:
         """(zones,) eligible zones that are neither publishable nor suppressed, nor part of a new zone."""
-        untouched = self.plan.zone[self.zones] == self.zones
-        sizes = np.bincount(self.plan.zone, minlength=len(self.plan.zone))[self.zones]
-        same = untouched & (sizes == self.standing.counts.sizes)
-        return np.asarray(
-            self.standing.eligible & ~self.publishable & ~self.plan.suppressed[self.zones] & same
-        )
+        held = self.publishable | self.plan.suppressed[self.zones]
+        return np.asarray(self.standing.eligible & ~held & self.untouched_by(self.plan))
+
+    def untouched_by(self, plan: Plan) -> BoolArray:
+        """(zones,) zones of the start of the round that are zones of a plan, with the same cells."""
+        sizes = np.bincount(plan.zone, minlength=len(plan.zone))[self.zones]
+        return np.asarray((plan.zone[self.zones] == self.zones) & (sizes == self.standing.counts.sizes))
 
     def with_plan(self, plan: Plan) -> Situation:
         """The same under another plan."""
