@@ -207,9 +207,8 @@ def subjects(draw: st.DrawFn, column: str) -> Subject:
     """An attribute of any kind and what its column holds."""
     kind = draw(st.sampled_from(["nominal", "hierarchical", "ordinal", "numeric"]))
     size = draw(st.sampled_from([4, 3, 5, 2, 6, *([1] if kind != "hierarchical" else [])]))
-    raw: list[Any] = draw(
-        st.sampled_from([["work", "Work", "gym", "café", "bar", "1"], [10, 2, 1, 30, 4, 5]])
-    )[:size]
+    names: list[list[Any]] = [["work", "Work", "gym", "café", "bar", "1"], [10, 2, 1, 30, 4, 5]]
+    raw = draw(st.sampled_from(names))[:size]
     edges: tuple[float, ...] = ()
     values = tuple(text(r) for r in raw)
     if kind == "numeric":
