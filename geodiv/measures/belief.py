@@ -44,7 +44,7 @@ def within_class(q: ArrayLike, up: ArrayLike, labels: int, overall: ArrayLike) -
     q, overall = np.asarray(q, dtype=np.float64), np.asarray(overall, dtype=np.float64)
     codes = np.asarray(up, dtype=np.int64)
     if labels == len(codes):
-        return np.ones(q.shape)
+        return np.broadcast_to(1.0, q.shape)
     size = np.bincount(codes, minlength=labels)[codes]
     default = _mix(overall, codes, labels, 1.0 / size)
     return np.where(size == 1, 1.0, _mix(q, codes, labels, default))
@@ -78,8 +78,10 @@ def spread(label_shares: ArrayLike, within: ArrayLike, up: ArrayLike) -> FloatAr
     array([0.3, 0.1, 0.6])
     """
     codes = np.asarray(up, dtype=np.int64)
-    above: FloatArray = np.asarray(label_shares, dtype=np.float64)[..., codes]
-    return above * np.asarray(within, dtype=np.float64)
+    above = np.asarray(label_shares, dtype=np.float64)
+    if not np.array_equal(codes, np.arange(above.shape[-1])):
+        above = above[..., codes]
+    return np.multiply(above, np.asarray(within, dtype=np.float64), dtype=np.float64)
 
 
 def max_shift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> FloatArray:
@@ -133,8 +135,10 @@ def max_lift(belief: ArrayLike, prior: ArrayLike, tier: ArrayLike) -> FloatArray
     array([ 3., inf])
     """
     belief, prior = np.broadcast_arrays(np.asarray(belief, np.float64), np.asarray(prior, np.float64))
-    without_prior = np.where(np.isnan(belief + prior), np.nan, np.where(belief > 0, np.inf, 0.0))
-    return _largest(np.divide(belief, prior, out=without_prior, where=prior > 0), tier)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.true_divide(belief, prior)
+    np.copyto(ratio, 0.0, where=(prior == 0) & (belief == 0))
+    return _largest(ratio, tier)
 
 
 def top_share(belief: ArrayLike, tier: ArrayLike) -> FloatArray:
@@ -189,13 +193,18 @@ def _mix(q: FloatArray, codes: IntArray, labels: int, default: FloatArray) -> Fl
     """q(v | c), with `default` for the labels that have no mass in a row."""
     values = len(codes)
     member = sparse.csr_array((np.ones(values), (np.arange(values), codes)), shape=(values, labels))
-    mass = (q.reshape(-1, values) @ member).reshape(*q.shape[:-1], labels)[..., codes]
-    out: FloatArray = np.broadcast_to(default, q.shape).copy()
-    np.divide(q, mass, out=out, where=mass > 0)
+    mass = (q.reshape(-1, values) @ member).reshape(*q.shape[:-1], labels)
+    with np.errstate(invalid="ignore"):
+        out: FloatArray = q / mass[..., codes]
+    if not (known := mass > 0).all():
+        np.copyto(out, default, where=~known[..., codes])
     return out
 
 
 def _largest(x: FloatArray, tier: ArrayLike) -> FloatArray:
-    largest = np.where(np.asarray(tier, dtype=bool), x, 0.0).max(axis=-1, initial=0.0)
-    out: FloatArray = np.where(np.isnan(x).any(axis=-1), np.nan, largest)[()]
-    return out
+    tier = np.asarray(tier, dtype=bool)
+    if tier.all():
+        out: FloatArray = x.max(axis=-1, initial=0.0)
+        return out
+    out = np.where(tier, x, 0.0).max(axis=-1, initial=0.0)
+    return np.where(np.isnan(x).any(axis=-1), np.nan, out)[()]

@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 
 from ..ground import Tree
-from .diversity import FloatArray
+from .diversity import FloatArray, IntArray
+
+_TABLE = 100_000
 
 
 def tree_distance(p: ArrayLike, q: ArrayLike, tree: Tree) -> FloatArray:
@@ -52,8 +54,9 @@ def tree_distance(p: ArrayLike, q: ArrayLike, tree: Tree) -> FloatArray:
     np.float64(0.2)
     """
     gap = np.asarray(p, dtype=np.float64) - np.asarray(q, dtype=np.float64)
-    distance = np.abs(_below(gap, tree)) @ tree.weight
-    out: FloatArray = np.where(np.isnan(gap).any(axis=-1), np.nan, distance)[()]
+    moved = np.abs(_below(gap, tree))
+    moved *= tree.weight
+    out: FloatArray = moved.sum(axis=-1) + 0.0 * gap.sum(axis=-1)  # the latter for a nan below no edge
     return out
 
 
@@ -89,19 +92,29 @@ def noise_floor(n: ArrayLike, q: ArrayLike, tree: Tree) -> FloatArray:
     np.float64(0.2534)
     """
     q = np.asarray(q, dtype=np.float64)
-    n = np.asarray(n, dtype=np.float64)[..., None]
+    n = np.asarray(n, dtype=np.int64)[..., None]
     below = np.clip(_below(q, tree), 0.0, 1.0)
-    k = np.clip(np.floor(n * below), 0.0, np.maximum(n - 1, 0.0))
-    log_mean = (
-        special.gammaln(n + 1)
-        - special.gammaln(k + 1)
-        - special.gammaln(np.maximum(n - k, 1.0))
-        + special.xlogy(k + 1, below)
-        + special.xlog1py(n - k, -below)
-    )
-    floor = (2 * np.exp(log_mean) / np.maximum(n, 1.0)) @ tree.weight
-    out: FloatArray = np.where((n[..., 0] >= 1) & ~np.isnan(q).any(axis=-1), floor, np.nan)[()]
+    draws = np.maximum(n, 1)
+    with np.errstate(invalid="ignore"):  # of nan, any k will do: below is nan too
+        k = np.clip((draws * below).astype(np.int64), 0, draws - 1)
+    mean = special.xlogy(k + 1, below)
+    mean += special.xlog1py(draws - k, -below)
+    mean += special.gammaln(draws + 1.0)
+    mean -= _log_factorial(k, draws)
+    mean -= _log_factorial(draws - 1 - k, draws)
+    np.exp(mean, out=mean)
+    mean *= 2 * tree.weight
+    floor = np.where(n[..., 0] > 0, mean.sum(axis=-1) / draws[..., 0], np.nan)
+    out: FloatArray = floor + 0.0 * q.sum(axis=-1)  # the latter for a nan below no edge
     return out
+
+
+def _log_factorial(k: IntArray, most: IntArray) -> FloatArray:
+    """ln k!, looked up where k is at most a number worth a table."""
+    top = int(most.max(initial=0))
+    if top > _TABLE:
+        return np.asarray(special.gammaln(k + 1.0))
+    return np.asarray(special.gammaln(np.arange(1.0, top + 2))[k])
 
 
 def _below(x: FloatArray, tree: Tree) -> FloatArray:

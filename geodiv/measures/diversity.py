@@ -42,9 +42,9 @@ def shares(counts: ArrayLike) -> FloatArray:
     array([[0.25, 0.75],
            [ nan,  nan]])
     """
-    counts = np.asarray(counts, dtype=np.float64)
-    total = counts.sum(axis=-1, keepdims=True)
-    out: FloatArray = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
+    counts = np.asarray(counts)
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the nan of an empty row
+        out: FloatArray = np.true_divide(counts, counts.sum(axis=-1, keepdims=True), dtype=np.float64)
     return out
 
 
@@ -77,7 +77,7 @@ def effective_count(shares: ArrayLike) -> FloatArray:
     """
     shares = np.asarray(shares, dtype=np.float64)
     effective = np.exp(special.entr(shares).sum(axis=-1))
-    out: FloatArray = np.where((shares > 0).any(axis=-1), effective, np.nan)[()]
+    out: FloatArray = np.where(shares.sum(axis=-1) > 0, effective, np.nan)[()]
     return out
 
 
@@ -136,9 +136,9 @@ def recursive_c(shares: ArrayLike, l: int) -> FloatArray:  # noqa: E741  the nam
     np.float64(inf)
     """
     shares = np.asarray(shares, dtype=np.float64)
-    descending = -np.sort(-shares, axis=-1)
-    largest = shares.max(axis=-1, initial=0.0)
-    tail = descending[..., l - 1 :].sum(axis=-1)
-    without_tail = np.where(largest > 0, np.inf, np.nan)
-    out: FloatArray = np.divide(largest, tail, out=without_tail, where=(tail > 0) & (largest > 0))[()]
+    ascending = np.sort(shares, axis=-1)
+    largest = ascending.max(axis=-1, initial=0.0)
+    tail = ascending[..., : max(shares.shape[-1] - l + 1, 0)].sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 is an empty row, x / 0 an empty tail
+        out: FloatArray = np.true_divide(largest, tail)
     return out
