@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from . import __version__
 from .errors import GeodivError, UsageError
 from .flags import run_flags, run_of_flags
 from .progress import MODES, reporting
-
-if TYPE_CHECKING:
-    from .tabulation import Tabulation
 
 INTERRUPTED = 130
 
@@ -93,6 +90,7 @@ def demo(output: str, progress: str) -> None:
 @cli.command()
 @click.argument("visits")
 @click.option("-o", "--output", metavar="TOML", help="File to write; standard output unless given.")
+@click.option("--person", help="Column that names the person, when its name does not tell.")
 @click.option("--layer", help="Layer to read, where a file has several.")
 @click.option("--crs", help="CRS of the coordinates, when the file does not say it.")
 @click.option(
@@ -100,14 +98,20 @@ def demo(output: str, progress: str) -> None:
 )
 @_overwrite
 def init(
-    visits: str, output: str | None, layer: str | None, crs: str | None, k_min: int, overwrite: bool
+    visits: str,
+    output: str | None,
+    person: str | None,
+    layer: str | None,
+    crs: str | None,
+    k_min: int,
+    overwrite: bool,
 ) -> None:
     """Write a commented policy.toml for VISITS: columns found, values listed, a cell size suggested."""
     from .suggest import suggested_policy
 
     if output is not None:
         _check_targets([output], [visits], overwrite)
-    text = suggested_policy(visits, layer=layer, crs=crs, k_min=k_min)
+    text = suggested_policy(visits, person=person, layer=layer, crs=crs, k_min=k_min)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -136,6 +140,8 @@ def score(
     **flags: Any,
 ) -> int:
     """Score every cell of VISITS: internal, for those who may see the visits."""
+    from .counsel import advice
+    from .districts import failing_districts
     from .scores import score as scored
     from .summary import score_figures, score_text
     from .work import write_scores
@@ -148,8 +154,11 @@ def score(
         scores = scored(table, policy)
         if output is not None:
             write_scores(table, scores, output, run.publication.title, policy=policy, overwrite=overwrite)
-    figures = score_figures(scores, table.intake)
-    _say_notes(table)
+    figures = score_figures(scores, table.intake) | {
+        "districts": failing_districts(table, policy, scores).to_dict("records"),
+        "advice": list(advice(table, policy, scores)),
+    }
+    _say(*table.intake.notes, *figures["advice"])
     click.echo(json.dumps(figures) if as_json else score_text(figures, policy.k_min))
     return int(check and bool((scores["fails"] != "").any()))
 
@@ -178,10 +187,12 @@ def enforce(
     **flags: Any,
 ) -> int:
     """Repair what fails in VISITS, count again until nothing does, and write the release."""
+    from .counsel import advice
+    from .formats import format_of
     from .sidecar import sidecar
     from .summary import public_figures, release_text
 
-    _check_suffix(output)
+    format_of(output)
     _check_targets([output, str(sidecar(output)), work, rejects], [visits, flags["policy"]], overwrite)
     run = run_of_flags(flags)
     with reporting(progress) as report:
@@ -191,7 +202,7 @@ def enforce(
         if work is not None:
             outcome.to_work(work, overwrite=overwrite)
     figures = public_figures(outcome.release.metadata)
-    _say_notes(table)
+    _say(*table.intake.notes, *advice(table, outcome.policy, outcome.scores))
     click.echo(json.dumps(figures) if as_json else release_text(figures))
     return int(figures["zones"] == 0)
 
@@ -208,17 +219,9 @@ def info(file: str, layer: str | None, as_json: bool) -> None:
     click.echo(json.dumps(found) if as_json else described_text(found))
 
 
-def _say_notes(table: Tabulation) -> None:
-    for note in table.intake.notes:
+def _say(*notes: str) -> None:
+    for note in notes:
         click.echo(f"geodiv: note: {note}", err=True)
-
-
-def _check_suffix(output: str) -> None:
-    """Raise before any work is done when the extension names no format that a release can have."""
-    from .formats import FORMATS
-
-    if Path(output).suffix.lower() not in FORMATS:
-        raise UsageError(f"expected a file name that ends in {', '.join(FORMATS)}; got '{output}'.")
 
 
 def _check_targets(targets: Sequence[str | None], inputs: Sequence[str | None], overwrite: bool) -> None:

@@ -9,7 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .geopackage import RELEASE_URI, WORK_URI, read_release
+from .errors import SourceError
+from .formats import FORMATS, read_release
+from .geopackage import RELEASE_URI, WORK_URI
+from .sidecar import read_json, sidecar
 from .summary import public_figures, release_text
 
 _GPKG = b"SQLite format 3"
@@ -29,7 +32,7 @@ def described(file: str, layer: str | None = None) -> dict[str, Any]:
     if path.suffix.lower() == ".toml":
         return _policy(path)
     stored = _stored(path)
-    if RELEASE_URI in stored:
+    if RELEASE_URI in stored or _has_release_beside(path):
         return _release(path)
     if WORK_URI in stored:
         return _work(path)
@@ -54,11 +57,23 @@ def _stored(path: Path) -> frozenset[str]:
     return frozenset(row[0] for row in rows)
 
 
+def _has_release_beside(path: Path) -> bool:
+    """Whether a file is a release in another format, or the metadata of one: its JSON says so."""
+    if path.suffix.lower() not in {".json", *FORMATS} or path.suffix.lower() == ".gpkg" or not path.is_file():
+        return False
+    try:
+        metadata = read_json(sidecar(path))
+    except SourceError:
+        return False
+    return metadata is not None and str(metadata.get("format", "")).startswith("geodiv release")
+
+
 def _release(path: Path) -> dict[str, Any]:
-    release = read_release(path)
-    keys = ("title", "abstract", "licence", "note", "format", "grid", "policy", "attributes")
-    about = {key: release.metadata[key] for key in keys if key in release.metadata}
-    return {"what": "release", "file": str(path), **about, **public_figures(release.metadata)}
+    metadata = read_json(path) if path.suffix.lower() == ".json" else read_release(path).metadata
+    metadata = metadata or {}
+    keys = ("title", "abstract", "licence", "note", "format", "grid", "policy", "attributes", "not_carried")
+    about = {key: metadata[key] for key in keys if key in metadata}
+    return {"what": "release", "file": str(path), **about, **public_figures(metadata)}
 
 
 def _work(path: Path) -> dict[str, Any]:

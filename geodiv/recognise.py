@@ -93,7 +93,7 @@ class Columns:
     candidates: tuple[Candidate, ...]
 
 
-def recognised(source: Source, table: pa.Table) -> Columns:
+def recognised(source: Source, table: pa.Table, person: str | None = None) -> Columns:
     """What the columns of a source seem to be, by their names and values.
 
     Parameters
@@ -101,9 +101,11 @@ def recognised(source: Source, table: pa.Table) -> Columns:
     source : Source
     table : pyarrow.Table
         Its rows, without the geometry.
+    person : str, optional
+        Column of the person, when it is known.
     """
     names = [name for name in table.column_names if name != source.geometry]
-    person = _named(names, PERSON)
+    person = person or _named(names, PERSON)
     lon, lat = _named(names, LON), _named(names, LAT)
     if lon is None or lat is None:
         lon = lat = None

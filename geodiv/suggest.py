@@ -15,7 +15,7 @@ from .grids.h3 import H3Grid
 from .intake import VisitSpec, batches
 from .policy_file import quoted
 from .recognise import Candidate, Columns, recognised
-from .sources import Source, open_source
+from .sources import Source, need, open_source
 from .text import as_text
 
 FINEST, COARSEST = 10, 4
@@ -34,7 +34,12 @@ class Size:
 
 
 def suggested_policy(
-    source: Any, *, layer: str | None = None, crs: str | None = None, k_min: int = 10
+    source: Any,
+    *,
+    person: str | None = None,
+    layer: str | None = None,
+    crs: str | None = None,
+    k_min: int = 10,
 ) -> str:
     """The text of a commented policy.toml for these visits.
 
@@ -42,6 +47,8 @@ def suggested_policy(
     ----------
     source : path or frame
         As for `geodiv.tabulate`.
+    person : str, optional
+        Column of the person; guessed by its name unless given.
     layer, crs : str, optional
         As for `geodiv.tabulate`.
     k_min : int, default 10
@@ -61,7 +68,7 @@ def suggested_policy(
     opened = open_source(source, layer)
     names = [name for name in opened.columns if name != opened.geometry]
     table = next(iter(opened.batches(names, None)))
-    columns = recognised(opened, table)
+    columns = recognised(opened, table, None if person is None else need(opened, person, "the person"))
     size = _size(source, layer, crs, columns, k_min)
     common = _common_values(table, columns, k_min)
     blocks = [
@@ -145,11 +152,10 @@ def _visits(
 ) -> str:
     lines = ["[visits]"]
     if columns.person:
-        lines.append(
-            f"person = {quoted(columns.person)}   # guessed by its name; persons are counted, never rows"
-        )
+        lines.append(f"person = {quoted(columns.person)}   # persons are counted, never rows")
     else:
         lines.append(f'person = ""   # not recognised. One of: {", ".join(map(quoted, names))}')
+        lines.append("# name it and run again, geodiv init --person COLUMN: values and cell size go by it")
     if columns.geometry is None and columns.lon and columns.lat:
         lines += [f"lon = {quoted(columns.lon)}", f"lat = {quoted(columns.lat)}"]
         lines.append(
@@ -215,10 +221,16 @@ def _attributes(columns: Columns, common: dict[str, set[str]]) -> list[str]:
             text = "# What people did: the attribute to protect. Guessed; is it this one?\n"
             blocks.append(text + _attribute(candidate, common))
         elif candidate.listable:
-            text = "Any column that a reader could treat as sensitive counts. Remove the # to add this one:\n"
-            blocks.append(_off(text + _attribute(candidate, common)))
-        elif candidate.kind == "real" or len(candidate.values) > 2:
-            blocks.append(_off(_long(candidate)))
+            text = "# Any column that a reader could treat as sensitive counts. Remove one # a line to add this one:\n"
+            blocks.append(text + _off(_attribute(candidate, common)))
+        elif candidate.kind == "text" and candidate.values:
+            blocks.append(
+                f"# column {quoted(candidate.column)} has too many values to list. If they tell what was done (the id "
+                "of a\n# facility does), it is sensitive too, and needs a taxonomy."
+            )
+        elif candidate.kind != "text" and len(candidate.values) > 2:
+            text = "# A number is cut into bands; one outside the edges is an error. Remove one # a line to add it:\n"
+            blocks.append(text + _off(_bands(candidate)))
     return blocks
 
 
@@ -226,8 +238,9 @@ def _attribute(candidate: Candidate, common: dict[str, set[str]]) -> str:
     shared = [v for v in candidate.values if v in common[candidate.column]]
     rare = len(candidate.values) - len(shared)
     lines = ["[[attribute]]", f"column = {quoted(candidate.column)}", 'kind = "nominal"   # no order']
-    lines.append(f"# values: {', '.join(map(quoted, shared)) or 'none that many persons share'}")
-    if rare:
+    if shared:
+        lines.append(f"# values: {', '.join(map(quoted, shared))}")
+    if rare and shared:
         lines.append("# and rarer ones, not listed here since this text travels with the release")
     if same := _same_but_for_case(shared):
         lines.append(
@@ -246,22 +259,16 @@ def _attribute(candidate: Candidate, common: dict[str, set[str]]) -> str:
     return "\n".join(lines)
 
 
-def _long(candidate: Candidate) -> str:
-    if candidate.kind == "text":
-        return (
-            f"column {quoted(candidate.column)} has too many values to list. If they tell what was done (the id of a "
-            "facility does), it needs a taxonomy."
-        )
+def _bands(candidate: Candidate) -> str:
     missing = f"\nmissing = {quoted(candidate.markers)}" if candidate.markers else ""
     return (
-        "A number is cut into bands at edges that you choose; a value outside is an error. Remove the # to add it:\n"
         f'[[attribute]]\ncolumn = {quoted(candidate.column)}\nkind = "numeric"\n'
-        f"edges = [-inf, 0, 10, 20, inf]   # replace by edges that mean something{missing}"
+        f"edges = [-inf, 0, 10, 20, inf]   # replace them by edges that mean something{missing}"
     )
 
 
 def _off(text: str) -> str:
-    return "\n".join(line if line.startswith("#") else f"# {line}" for line in text.split("\n"))
+    return "\n".join(f"# {line}" for line in text.split("\n"))
 
 
 def _same_but_for_case(values: Sequence[str]) -> list[str]:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .policy import GATES
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -78,7 +80,7 @@ def score_figures(scores: pd.DataFrame, intake: Intake) -> dict[str, Any]:
         gates = Counter(gate for text in rows["fails"] for gate in text.split(",") if gate)
         attributes[str(column)] = {
             "passing": int((rows["fails"] == "").sum()),
-            "fails": dict(sorted(gates.items())),
+            "fails": {gate: gates[gate] for gate in (*GATES, "no_reference") if gate in gates},
             "remedy": {
                 str(k): int(v) for k, v in rows["remedy"].value_counts(sort=False).sort_index().items()
             },
@@ -93,7 +95,7 @@ def score_figures(scores: pd.DataFrame, intake: Intake) -> dict[str, Any]:
 
 
 def score_text(figures: Mapping[str, Any], k_min: int) -> str:
-    """`score_figures` for people."""
+    """`score_figures`, with the districts that fail, for people."""
     eligible = figures["eligible"]
     lines = [
         f"{figures['cells']:,} cells with visits, {eligible:,} of them with at least {k_min} persons (k_min).",
@@ -105,6 +107,12 @@ def score_text(figures: Mapping[str, Any], k_min: int) -> str:
             lines.append("  fail: " + ", ".join(f"{gate} {n:,}" for gate, n in found["fails"].items()))
             coarser = found["remedy"].get("publish_coarsened", 0)
             lines.append(f"  coarser values alone would clear {coarser:,}.")
+    for district in figures["districts"]:
+        shared = f", most often {district['top_value']!r}" if district["top_value"] else ""
+        lines.append(
+            f"A whole district fails: {district['n_cells']} neighbouring cells, {district['attribute']}{shared} "
+            f"({district['gates']}): {district['cause']}. The first: {district['cells'].split()[0]}."
+        )
     return "\n".join(lines + dropped_lines(figures["dropped"]))
 
 

@@ -306,6 +306,7 @@ def test_flags_that_do_not_fit_together(arguments: tuple[Any, ...], message: str
         (("score", VISITS, "-p", POLICY, "--person", "persn_id"), 3, "Did you mean 'person_id'?"),
         (("score", VISITS, "-p", POLICY, "--on-bad-rows", "error"), 3, "no person"),
         (("score", VISITS, "-p", POLICY, "--engine", "abacus"), 2, "engine"),
+        (("enforce", VISITS, "-p", POLICY, "-o", "r.shp"), 2, "ends in .gpkg"),
         (("info", "none.gpkg"), 3, "none.gpkg"),
         (("init", "none.csv"), 3, "none.csv"),
         (("enforce", VISITS, "-p", POLICY, "-o", "no/folder/r.gpkg"), 3, "folder"),
@@ -434,6 +435,21 @@ def test_init_guesses_markers_and_lists_no_rare_value(geodiv: Run, tmp_path: Pat
     gd.read_run(tmp_path / "policy.toml")
 
 
+def test_init_offers_attributes_that_work_once_they_are_switched_on(geodiv: Run, tmp_path: Path) -> None:
+    visits = small(tmp_path, price=[1, 2, 3] * 11 + [-999] * 3, spent=[i / 2 for i in range(36)])
+    text = geodiv("init", visits)[1]
+    blocks = [
+        "\n".join(line.removeprefix("# ") for line in block.splitlines() if not line.startswith("# A"))
+        if "# [[attribute]]" in block
+        else block
+        for block in text.split("\n\n")
+    ]
+    (tmp_path / "policy.toml").write_text("\n\n".join(blocks), encoding="utf-8")
+    run = gd.read_run(tmp_path / "policy.toml")
+    assert {a.column for a in run.attributes} == {"poi", "price", "spent"}
+    assert isinstance(next(a for a in run.attributes if a.column == "spent"), gd.Numeric)
+
+
 def test_init_without_a_person_says_what_to_fill_in(geodiv: Run, tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"who knows": [1, 2], "hex": ["8828308281fffff", "8828308283fffff"], "purpose": ["a", "b"]}
@@ -444,6 +460,8 @@ def test_init_without_a_person_says_what_to_fill_in(geodiv: Run, tmp_path: Path)
     text = (tmp_path / "policy.toml").read_text(encoding="utf-8")
     assert 'person = ""' in text
     assert '"who knows"' in text
+    assert "--person COLUMN" in text
+    assert 'person = "who knows"' in geodiv("init", "visits.parquet", "--person", "who knows")[1]
     assert 'column = "hex"' in text
     assert "resolution = 8" in text
     assert geodiv("init", "visits.parquet", "-o", "policy.toml")[0] == 2
@@ -456,6 +474,7 @@ def test_info_tells_what_a_file_is(geodiv: Run, tmp_path: Path) -> None:
     geodiv("demo", "-o", ".")
     for file, what, word in (
         ("release.gpkg", "release", "public"),
+        ("release.json", "release", "public"),
         ("work.gpkg", "work", "INTERNAL"),
         (VISITS, "visits", "person_id"),
         (POLICY, "policy", "valid"),
