@@ -205,6 +205,19 @@ def typed(frame: pd.DataFrame, table: Table) -> tuple[pd.DataFrame, Table]:
     return pd.DataFrame(data, index=pd.RangeIndex(len(frame))), full
 
 
+def as_read(frame: Any, table: Table) -> Any:
+    """The frame with the table's types: text, int64 (Int64 where there are nulls), float64."""
+    for column in table.columns:
+        if column.name in frame.columns and column.kind != "text":
+            values = pd.to_numeric(frame[column.name])
+            dtype = "float64" if column.kind == "real" else "Int64" if values.isna().any() else "int64"
+            frame[column.name] = values.astype(dtype)
+        elif column.name in frame.columns:
+            text = frame[column.name].astype(object)
+            frame[column.name] = text.where(text.notna(), None)
+    return frame
+
+
 def _inferred(values: pd.Series[Any], name: Any) -> Column:
     if not isinstance(name, str):
         raise WriteError(f"expected column names that are text, got {name!r}.")

@@ -121,16 +121,15 @@ def qgis_metadata(layer: Layer, dress: Dress) -> str:
         Xml.SubElement(keywords, "keyword").text = clean(str(word))
     for line in _history(dress):
         Xml.SubElement(root, "history").text = clean(line)
-    if metadata.get("licence"):
+    if metadata.get("licence") and dress.kind == "release":
         Xml.SubElement(root, "license").text = clean(str(metadata["licence"]))
     return document(root)
 
 
 def _history(dress: Dress) -> list[str]:
     metadata = dress.metadata
-    versions = metadata.get("versions") or {}
     made = {"release": "Released", "work": "Internal work file made"}[dress.kind]
-    lines = [f"{made} by geodiv {versions.get('geodiv', __version__)}."]
+    lines = [f"{made} by geodiv {__version__}."]
     gates = (metadata.get("policy") or {}).get("gates") or {}
     if gates:
         lines.append(f"Gates: {', '.join(f'{name} = {value}' for name, value in gates.items())}.")

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import geopackage
+from . import geopackage, geoparquet, onelayer
 from .errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from .release import Release
 
-FORMATS = {".gpkg": geopackage}
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: what it is called, how a release is written in it and read back."""
+
+    name: str
+    write: Callable[..., None]
+    read: Callable[[str | Path], Release]
+
+
+FORMATS = {
+    ".gpkg": Format("GeoPackage", geopackage.write_release, geopackage.read_release),
+    ".parquet": Format("GeoParquet", geoparquet.write_release, geoparquet.read_release),
+    ".geoparquet": Format("GeoParquet", geoparquet.write_release, geoparquet.read_release),
+    ".geojson": Format("GeoJSON", onelayer.write_geojson, onelayer.read_geojson),
+    ".fgb": Format("FlatGeobuf", onelayer.write_flatgeobuf, onelayer.read_flatgeobuf),
+    ".csv": Format("CSV of counts", onelayer.write_counts, onelayer.read_counts),
+}
+"""The formats by extension. A GeoPackage holds all of a release, the others one table of it."""
 
 
 def write(release: Release, path: str | Path, *, overwrite: bool = False) -> None:
@@ -24,13 +44,18 @@ def write(release: Release, path: str | Path, *, overwrite: bool = False) -> Non
     WriteError
         It cannot be written; what stood there before still stands.
     """
-    _format(path).write_release(release, path, overwrite=overwrite)
+    format_of(path).write(release, path, overwrite=overwrite)
 
 
 def read_release(path: str | Path) -> Release:
-    """The release in a file that `write` wrote.
+    """The release in a file that geodiv wrote.
 
     ``metadata["not_carried"]`` lists what the format does not carry, when there is anything.
+
+    Parameters
+    ----------
+    path : path
+        Ends in one of `FORMATS`.
 
     Raises
     ------
@@ -39,11 +64,17 @@ def read_release(path: str | Path) -> Release:
     SourceError
         The file is missing, or no release of geodiv.
     """
-    release: Release = _format(path).read_release(path)
-    return release
+    return format_of(path).read(path)
 
 
-def _format(path: str | Path) -> Any:
+def format_of(path: str | Path) -> Format:
+    """The format of a path's extension, whatever its case.
+
+    Raises
+    ------
+    UsageError
+        The extension is none of `FORMATS`.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise UsageError(

@@ -17,7 +17,7 @@ import pyogrio
 from pyogrio import errors as ogr
 
 from .atomic import replacing
-from .columns import Table, check_text, release_tables, typed, work_tables
+from .columns import Table, as_read, check_text, release_tables, typed, work_tables
 from .errors import SourceError, WriteError
 from .extensions import Dress, Layer, describe
 from .shares import shares_tables
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RELEASE_URI = "urn:geodiv:release"
 WORK_URI = "urn:geodiv:work"
-_OGR_ERRORS = (ogr.DataSourceError, ogr.DataLayerError, ogr.FeatureError, ogr.FieldError, ogr.GeometryError)
+OGR_ERRORS = (ogr.DataSourceError, ogr.DataLayerError, ogr.FeatureError, ogr.FieldError, ogr.GeometryError)
 
 
 def write_release(release: Release, path: str | Path, *, overwrite: bool = False) -> None:
@@ -69,7 +69,7 @@ def write_release(release: Release, path: str | Path, *, overwrite: bool = False
         for frame, table in shares_tables(release.cells, release.counts)
     ]
     layers = [cells, *wide, counts, taxonomy, reference]
-    with replacing(sidecar(path), path, overwrite=overwrite) as (beside, file), _failing(path):
+    with replacing(sidecar(path), path, overwrite=overwrite) as (beside, file), failing(path):
         beside.write_text(metadata, encoding="utf-8", newline="\n")
         _write(file, layers, Dress("release", RELEASE_URI, metadata, release.metadata))
 
@@ -118,7 +118,7 @@ def write_work(
             frame.drop(columns=frame.geometry.name) if isinstance(frame, gpd.GeoDataFrame) else frame
         )
         layers.append(_layer(flat, table, f"{title}: {name}", f"{_INTERNAL} {table.description}"))
-    with replacing(path, overwrite=overwrite) as (file,), _failing(path):
+    with replacing(path, overwrite=overwrite) as (file,), failing(path):
         _write(file, layers, Dress("work", WORK_URI, text, metadata))
 
 
@@ -156,19 +156,6 @@ def read_release(path: str | Path) -> Release:
     )
 
 
-def as_read(frame: Any, table: Table) -> Any:
-    """The frame with the table's types: text, int64 (Int64 where there are nulls), float64."""
-    for column in table.columns:
-        if column.name in frame.columns and column.kind != "text":
-            values = pd.to_numeric(frame[column.name])
-            dtype = "float64" if column.kind == "real" else "Int64" if values.isna().any() else "int64"
-            frame[column.name] = values.astype(dtype)
-        elif column.name in frame.columns:
-            text = frame[column.name].astype(object)
-            frame[column.name] = text.where(text.notna(), None)
-    return frame
-
-
 def _layer(frame: pd.DataFrame, table: Table, title: str, abstract: str) -> Layer:
     check_text([title, abstract], f"title or abstract of '{table.name}'")
     if not isinstance(frame, gpd.GeoDataFrame):
@@ -181,7 +168,7 @@ def _layer(frame: pd.DataFrame, table: Table, title: str, abstract: str) -> Laye
 
 def _write(file: Path, layers: list[Layer], dress: Dress) -> None:
     now = written_at()
-    with _gdal(GDAL_PAM_ENABLED="NO", OGR_CURRENT_DATE=now, OGR_SQLITE_SYNCHRONOUS="OFF"):
+    with gdal_options(GDAL_PAM_ENABLED="NO", OGR_CURRENT_DATE=now, OGR_SQLITE_SYNCHRONOUS="OFF"):
         for layer in layers:
             options: dict[str, Any] = {
                 "layer_options": {"IDENTIFIER": layer.title, "DESCRIPTION": layer.abstract}
@@ -225,7 +212,7 @@ def quoted(name: str) -> str:
 
 
 @contextmanager
-def _gdal(**options: str) -> Iterator[None]:
+def gdal_options(**options: str) -> Iterator[None]:
     former = {name: pyogrio.get_gdal_config_option(name) for name in options}
     pyogrio.set_gdal_config_options(options)
     try:
@@ -235,10 +222,10 @@ def _gdal(**options: str) -> Iterator[None]:
 
 
 @contextmanager
-def _failing(path: str | Path) -> Iterator[None]:
+def failing(path: str | Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, *_OGR_ERRORS) as error:
+    except (sqlite3.Error, *OGR_ERRORS) as error:
         raise WriteError(
             f"'{path}' cannot be written: {error}. Check that there is room and the folder may be written. "
             "Nothing was changed."
@@ -269,7 +256,7 @@ def _stored_metadata(path: Path) -> dict[str, Any]:
 def _read_layer(path: Path, name: str) -> Any:
     try:
         return pyogrio.read_dataframe(path, layer=name, use_arrow=True)
-    except _OGR_ERRORS as error:
+    except OGR_ERRORS as error:
         raise SourceError(f"expected a table '{name}' in '{path}', got: {error}.") from error
 
 

@@ -27,7 +27,7 @@ HATCHED = frozenset({"merge_or_suppress", "suppress"})
 NO_FIGURE = "#E4E4E4"
 SEQUENCE = ("#EDF8FB", "#B3CDE3", "#8C96C6", "#8856A7", "#810F7C")
 """Five classes from little to much, light to dark."""
-MOST_SHARE_STYLES = 20
+MOST_SHARE_STYLES = 12
 
 _DOCTYPE = "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -60,7 +60,9 @@ def styles(table: Table, frame: pd.DataFrame, located: bool) -> list[Style]:
         return [Style("columns", _qml(table, None), True, "Aliases of the columns")]
     if table.name == "cells":
         return _defaulted([*_by_remedy(table, frame), *_by_effective(table, frame)])
-    return _defaulted(list(_by_share(table)) or [Style("outlines", _qml(table, _plain()), True, "Outlines")])
+    return _defaulted(
+        list(_by_share(table, frame)) or [Style("outlines", _qml(table, _plain()), True, "Outlines")]
+    )
 
 
 def _defaulted(found: Sequence[Style]) -> list[Style]:
@@ -87,9 +89,11 @@ def _by_effective(table: Table, frame: pd.DataFrame) -> Iterable[Style]:
         )
 
 
-def _by_share(table: Table) -> Iterable[Style]:
+def _by_share(table: Table, frame: pd.DataFrame) -> Iterable[Style]:
     edges = np.linspace(0, 1, 6)
-    labels = [c for c in table.columns if c.kind == "real"][:MOST_SHARE_STYLES]
+    labels = [c for c in table.columns if c.kind == "real"]
+    labels.sort(key=lambda c: (-frame[c.name].notna().sum(), -frame[c.name].sum()))  # most to see comes first
+    labels = labels[:MOST_SHARE_STYLES]
     for column in labels:
         renderer = _classes(column.name, edges, percent=True)
         yield Style(f"share of {column.title}", _qml(table, renderer), False, column.description)
@@ -119,7 +123,6 @@ def _qml(table: Table, renderer: Xml.Element | None) -> str:
 
 def document(root: Xml.Element) -> str:
     """The text of a QGIS document (a style or a layer's metadata)."""
-    Xml.indent(root)
     return _DOCTYPE + Xml.tostring(root, encoding="unicode") + "\n"
 
 
