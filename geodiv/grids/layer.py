@@ -107,7 +107,7 @@ def _chosen(name: str, layer: str | None, layers: list[str]) -> str:
         raise SourceError(f"Zones: {name!r} has no layer with geometry. Give a polygon layer.")
     if layer is None and len(layers) > 1:
         raise SourceError(
-            f"Zones: {name!r} has several layers, {listed(layers)}. Say which: layer={layers[0]!r}."
+            f"Zones: {name!r} has several layers: {listed(layers)}. Name one: layer={layers[0]!r}."
         )
     return layer or layers[0]
 
@@ -130,7 +130,7 @@ def _ids(frame: gpd.GeoDataFrame, id: str) -> TextArray:
     distinct, counts = np.unique(names, return_counts=True)
     if len(distinct) < len(names):
         raise GridError(
-            f"Zones: ids in {id!r} must be unique, but these occur more than once: {listed(distinct[counts > 1])}."
+            f"Zones: ids in {id!r} must be unique, but occur more than once: {listed(distinct[counts > 1])}."
             f" Dissolve the layer by {id!r}, or name another column."
         )
     return names
@@ -154,9 +154,7 @@ def _polygons(shapes: Geometries, names: TextArray) -> tuple[Geometries, list[st
     shapes[bad] = [_filled(shape) for shape in shapely.make_valid(shapes[bad])]
     flat = shapely.is_empty(shapes) | ~_polygonal(shapes)
     if flat.any():
-        raise GridError(
-            f"Zones whose outline has no area: {listed(names[flat])}. Correct them, or leave them out."
-        )
+        raise GridError(f"Zones without an area: {listed(names[flat])}. Correct them, or leave them out.")
     return shapes, names[bad].tolist()
 
 
