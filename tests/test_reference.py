@@ -10,35 +10,14 @@ import pandas as pd
 import pytest
 from libpysal.graph import Graph
 from libpysal.weights import W
+from people import CENTRE, FAR, RING, score, tabulate, visits
 
 import geodiv as gd
 from geodiv.reference import References
 
-CENTRE = h3.latlng_to_cell(60.17, 24.94, 8)
-RING = list(h3.grid_ring(CENTRE, 1))
-FAR = h3.grid_ring(CENTRE, 12)[0]
-
-
-def visits(counts: dict[str, dict[str, int]], shared: bool = False) -> pd.DataFrame:
-    """One visit a person and value; persons of different cells differ unless they are shared."""
-    rows = []
-    for cell, values in counts.items():
-        number = 0
-        for value, n in values.items():
-            for _ in range(n):
-                rows.append((cell, f"p{number}" if shared else f"{cell}-{number}", value))
-                number += 1
-    return pd.DataFrame(rows, columns=["cell", "person", "activity"])
-
-
-def tabulate(frame: pd.DataFrame, *attributes: Any) -> gd.Tabulation:
-    attributes = attributes or (gd.Nominal("activity"),)
-    return gd.tabulate(frame, grid=gd.ColumnGrid("cell"), person="person", attributes=attributes)
-
 
 def scores(counts: dict[str, dict[str, int]], reference: Any, **gates: Any) -> pd.DataFrame:
-    policy = gd.Policy(**{"k_min": 2, "reference": reference, **gates})
-    return gd.score(tabulate(visits(counts)), policy).set_index("cell_id")
+    return score(counts, reference=reference, **gates)
 
 
 def test_q_is_pooled_over_cells_and_not_over_persons() -> None:
