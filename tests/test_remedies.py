@@ -1,0 +1,345 @@
+"""Remedies: what recode, merge and suppress do to a plan, what gathers afterwards, and what the rest must hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from people import FAR, ROW, tabulate, visits
+
+import geodiv as gd
+from geodiv.enforcement import REMEDIES
+from geodiv.remedies.situation import Situation
+from geodiv.scores import Judge
+
+A, B, C, D = ROW[:4]
+"""Four cells in a row."""
+
+LETTERS = dict(zip([*ROW[:4], FAR], "ABCDF", strict=True))
+EVEN = gd.Taxonomy([("a", "x"), ("b", "x"), ("c", "y"), ("d", "y")])
+
+
+def run(source: Any, *attributes: Any, **policy: Any) -> gd.Outcome:
+    return gd.enforce(tabulate(source, *attributes), gd.Policy(**{"k_min": 4, "residual": False, **policy}))
+
+
+def published(outcome: gd.Outcome) -> dict[str, tuple[int, ...]]:
+    """Levels of each published zone, zones written by the letters of their cells."""
+    cells = outcome.release.cells
+    levels = cells[[c for c in cells.columns if c.endswith("_level")]].to_numpy().tolist()
+    names = ["".join(sorted(LETTERS[m] for m in members.split(" "))) for members in cells["members"]]
+    return {name: tuple(level) for name, level in zip(names, levels, strict=True)}
+
+
+def doing(cell: str, persons: int, *values: str) -> list[tuple[str, str, str]]:
+    """Each of so many persons of a cell did all of these."""
+    return [(cell, f"{cell}-{i}", value) for i in range(persons) for value in values]
+
+
+def frame(*rows: list[tuple[str, str, str]]) -> pd.DataFrame:
+    return pd.DataFrame([row for some in rows for row in some], columns=["cell", "person", "activity"])
+
+
+def test_the_ladder_names_remedies_in_their_visible_order() -> None:
+    assert tuple(REMEDIES) == gd.Policy().ladder == ("recode", "merge", "suppress")
+
+
+# --- recode ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("health", "zone"),
+    [(("health", "health", "everyday", "everyday", "everyday"), {}),
+     (("appointment", "food", "appointment", "food", "appointment"), {"A": (1,)})],
+)  # fmt: skip
+def test_coarser_labels_are_judged_again_and_not_trusted(health: Any, zone: Any) -> None:
+    """(41, 3, 2, 2) is published as coarser only where the reader of the labels still does not know."""
+    taxonomy = gd.Taxonomy(list(zip(["clinic", "pharmacy", "retail", "cafe", "gym"], health, strict=True)))
+    counts = {
+        A: {"clinic": 41, "pharmacy": 3, "retail": 2, "cafe": 2},
+        C: {"retail": 18, "cafe": 15, "gym": 11, "clinic": 9},
+        FAR: {"clinic": 34},
+    }
+    outcome = run(counts, gd.Nominal("activity", taxonomy), l_min=2.8)
+    assert published(outcome) == {"C": (0,), **zone}
+
+
+def test_each_attribute_rises_by_itself_to_its_lowest_passing_level() -> None:
+    tall = gd.Taxonomy([("a", "x", "p"), ("b", "x", "p"), ("c", "y", "q"), ("d", "z", "q")])
+    rows = frame(doing(A, 6, "a"), doing(C, 6, "b"), doing(FAR, 6, "c"), doing(FAR, 6, "d"))
+    rows["second"] = "a"
+    rows.loc[rows.index % 2 == 0, "second"] = "b"
+    rows["third"] = rows["activity"]
+    attributes = [
+        gd.Nominal("activity", tall, gates={"l_min": 2}),
+        gd.Nominal("second", tall, gates={"l_min": 2}),
+        gd.Nominal("third", tall),
+    ]
+    outcome = run(rows, *attributes, ladder=["recode", "suppress"])
+    assert published(outcome) == {"A": (1, 0, 0), "C": (1, 0, 0), "F": (0, 0, 0)}
+
+
+def test_a_certain_visit_is_not_cleared_by_coarser_labels() -> None:
+    rows = frame(doing(A, 8, "a"), doing(C, 8, "a", "c"), doing(FAR, 8, "b"), doing(FAR, 8, "d"))
+    poi = gd.Nominal("activity", EVEN)
+    assert published(run(rows, poi, incidence_max=0.8, ladder=["recode", "suppress"])) == {}
+
+
+def test_an_attribute_without_a_taxonomy_skips_recoding() -> None:
+    assert published(run({A: {"a": 9}, B: {"a": 4, "b": 5}}, l_min=1.9, ladder=["recode", "suppress"])) == {
+        "B": (0,)
+    }
+
+
+def test_an_attribute_may_start_at_a_coarser_level() -> None:
+    poi = gd.Nominal("activity", EVEN, level=1)
+    outcome = run({A: {"a": 4, "c": 4}, FAR: {"b": 4, "d": 4}}, poi, l_min=2)
+    assert published(outcome) == {"A": (1,), "F": (1,)}
+    assert outcome.release.cells["remedy"].tolist() == ["publish_coarsened"] * 2
+
+
+# --- merge ----------------------------------------------------------------------------------------------------
+
+
+def test_neighbours_that_clear_each_other_merge() -> None:
+    outcome = run({A: {"a": 6}, B: {"b": 6}}, l_min=2)
+    assert published(outcome) == {"AB": (0,)}
+    row = outcome.release.cells.iloc[0]
+    assert (row["cell_id"], row["n_members"], row["persons"]) == (min(A, B), 2, 12)
+    assert row["remedy"] == "publish_merged"
+
+
+def test_a_union_is_counted_again() -> None:
+    """(a 10, b 10) and (a 10, b 10) with the same b persons are (a 20, b 10) together: 1.89, not 2."""
+    rows = [(cell, f"{cell}-{i}", "a") for cell in (A, B) for i in range(10)]
+    rows += [(cell, f"b{i}", "b") for cell in (A, B) for i in range(10)]
+    source = pd.DataFrame(rows, columns=["cell", "person", "activity"])
+    assert published(run(source, k_min=25, l_min=1.9)) == {}
+    outcome = run(source, k_min=25, l_min=1.85)
+    assert published(outcome) == {"AB": (0,)}
+    assert outcome.release.counts["persons"].tolist() == [20, 10]
+
+
+def test_two_homogeneous_neighbours_of_one_value_do_not_become_a_zone() -> None:
+    counts = {A: {"a": 9}, B: {"a": 9}, FAR: {"a": 5, "b": 5}}
+    assert published(run(counts, l_min=1.9)) == {"F": (0,)}
+
+
+def test_an_island_is_suppressed() -> None:
+    counts = {A: {"a": 6}, B: {"b": 6}, FAR: {"a": 9}}
+    assert published(run(counts, l_min=1.9)) == {"AB": (0,)}
+
+
+def test_a_partner_that_is_not_publishable_itself_is_preferred() -> None:
+    counts = {A: {"b": 2, "c": 2}, B: {"a": 6}, C: {"b": 6, "c": 1}}
+    assert published(run(counts, l_min=1.95)) == {"A": (0,), "BC": (0,)}
+
+
+def test_a_partner_below_k_is_not_publishable_itself() -> None:
+    counts = {A: {"b": 2, "c": 2}, B: {"a": 6}, C: {"b": 3}}
+    assert published(run(counts, l_min=1.7)) == {"A": (0,), "BC": (0,)}
+
+
+def test_then_the_union_of_the_lowest_levels_is_preferred() -> None:
+    rows = frame(doing(A, 9, "c"), doing(B, 8, "a"), doing(C, 10, "b", "c"))
+    outcome = run(rows, gd.Nominal("activity", EVEN), l_min=2.5, incidence_max=0.8, max_members=2)
+    assert published(outcome) == {"BC": (0,)}
+    alone = run(rows[rows["cell"] != C], gd.Nominal("activity", EVEN), l_min=1.9, incidence_max=0.8)
+    assert published(alone) == {"AB": (0,)}
+
+
+def test_then_the_partner_with_the_fewest_persons() -> None:
+    for left, right, zone in [(7, 8, "AB"), (8, 7, "BC")]:
+        counts = {A: {"b": left}, B: {"a": 6}, C: {"b": right}}
+        assert published(run(counts, l_min=1.9, max_members=2)) == {zone: (0,)}
+
+
+def test_then_the_smallest_id() -> None:
+    counts = {A: {"b": 7}, B: {"a": 6}, C: {"b": 7}}
+    assert published(run(counts, l_min=1.9, max_members=2)) == {"AB" if A < C else "BC": (0,)}
+
+
+def test_zones_with_the_fewest_persons_choose_first() -> None:
+    counts = {A: {"a": 6}, B: {"b": 7}, C: {"a": 5}}
+    assert published(run(counts, l_min=1.9, max_members=2)) == {"BC": (0,)}
+
+
+def test_a_zone_whose_partner_was_taken_waits_for_the_next_round() -> None:
+    counts = {A: {"a": 6}, B: {"b": 7}, C: {"c": 8}}
+    outcome = run(counts, l_min=1.9)
+    assert published(outcome) == {"ABC": (0,)}
+    assert outcome.release.metadata["rounds"] == 2
+
+
+def test_no_zone_has_more_than_max_members() -> None:
+    counts = {A: {"a": 6}, B: {"b": 7}, C: {"c": 8}}
+    outcome = run(counts, l_min=1.9, max_members=2)
+    assert published(outcome) == {"AB": (0,)}
+    assert outcome.release.metadata["rounds"] == 2
+    assert published(run(counts, l_min=1.9, max_members=1)) == {}
+
+
+def test_a_merged_zone_starts_again_at_the_finest_level() -> None:
+    taxonomy = gd.Taxonomy([("a", "x"), ("b", "y"), ("c", "x"), ("d", "y")])
+    counts = {A: {"a": 5, "b": 5}, B: {"c": 9}, FAR: {"a": 3, "b": 3, "d": 3}}
+    alone = run({A: counts[A], FAR: counts[FAR]}, gd.Nominal("activity", taxonomy), l_min=2.3)
+    assert published(alone)["A"] == (1,)
+    both = run(counts, gd.Nominal("activity", taxonomy), l_min=2.3, incidence_max=0.8)
+    assert published(both) == {"AB": (0,), "F": (0,)}
+
+
+def test_a_remedy_is_pure() -> None:
+    table = tabulate({A: {"a": 6}, B: {"b": 6}, C: {"b": 6}})
+    judge = Judge.of(table, gd.Policy(k_min=4, l_min=2))
+    plan = table.start()
+    before = Situation.of(judge, judge.standing(table.base), plan)
+    for remedy in REMEDIES.values():
+        assert remedy(before).plan is not None
+        assert before.plan is plan
+        assert plan.zone.tolist() == [0, 1, 2]
+        assert not plan.suppressed.any()
+    assert before.failing.all()
+    assert REMEDIES["merge"](before).plan.zone.tolist() in ([0, 0, 2], [0, 1, 1], [0, 1, 0])
+
+
+# --- suppress, and ladders without it -------------------------------------------------------------------------
+
+
+def test_a_ladder_that_ends_while_zones_fail_has_not_converged() -> None:
+    with pytest.raises(gd.NotConverged, match="Add 'suppress'") as caught:
+        run({A: {"a": 9}, C: {"a": 4, "b": 5}, FAR: {"b": 7}}, l_min=1.9, ladder=["recode", "merge"])
+    assert set(caught.value.zones) == {A, FAR}
+    assert A not in str(caught.value)
+
+
+def test_an_empty_ladder_publishes_when_nothing_fails() -> None:
+    assert published(run({A: {"a": 4, "b": 5}}, l_min=1.9, ladder=[])) == {"A": (0,)}
+    with pytest.raises(gd.NotConverged):
+        run({A: {"a": 9, "b": 1}}, l_min=1.9, ladder=[])
+
+
+def test_too_few_rounds_have_not_converged() -> None:
+    counts = {A: {"a": 6}, B: {"b": 7}, C: {"c": 8}}
+    with pytest.raises(gd.NotConverged, match="max_rounds = 1") as caught:
+        run(counts, l_min=1.9, max_rounds=1)
+    assert caught.value.zones == (C,)
+    assert published(run(counts, l_min=1.9, max_rounds=2)) == {"ABC": (0,)}
+
+
+def test_suppressing_alone_publishes_what_passes() -> None:
+    counts = {A: {"a": 6}, B: {"b": 6}, C: {"a": 5, "b": 5}}
+    assert published(run(counts, l_min=1.9, ladder=["suppress"])) == {"C": (0,)}
+
+
+# --- cells that gather ----------------------------------------------------------------------------------------
+
+
+def test_cells_below_k_gather() -> None:
+    counts = {A: {"a": 3, "b": 3}, B: {"a": 3, "b": 3}, C: {"b": 4}}
+    outcome = run(counts, k_min=10, l_min=1.9, max_members=2)
+    assert published(outcome) == {"AB": (0,)}
+    assert outcome.release.metadata["rounds"] == 0
+
+
+def test_a_gathering_zone_takes_the_cell_that_adds_most_persons() -> None:
+    rows = [(B, f"p{i}", "ab"[i % 2]) for i in range(7)] + [(A, f"p{i}", "a") for i in range(6)]
+    rows += [(C, f"q{i}", "ab"[i % 2]) for i in range(4)]
+    source = pd.DataFrame(rows, columns=["cell", "person", "activity"])
+    assert published(run(source, k_min=10, l_min=1.8, max_members=2)) == {"BC": (0,)}
+
+
+def test_gathering_stops_as_soon_as_it_passes() -> None:
+    counts = {A: {"a": 4, "b": 5}, B: {"a": 2, "b": 2}, C: {"a": 2, "b": 1}}
+    assert published(run(counts, k_min=10, l_min=1.9)) == {"AB": (0,)}
+
+
+def test_gathering_touches_no_published_zone() -> None:
+    counts = {A: {"a": 5, "b": 5}, B: {"a": 1, "b": 2}}
+    assert published(run(counts, k_min=10, l_min=1.9)) == {"A": (0,)}
+
+
+def test_gathering_needs_merge_on_the_ladder() -> None:
+    counts = {A: {"a": 3, "b": 3}, B: {"a": 3, "b": 3}}
+    assert published(run(counts, k_min=10, l_min=1.9, ladder=["recode", "suppress"])) == {}
+
+
+# --- the residual ---------------------------------------------------------------------------------------------
+
+SMALL, LARGE = {"a": 5, "b": 5}, {"a": 8, "b": 8}
+
+
+def rest(l_min: float, **policy: Any) -> dict[str, tuple[int, ...]]:
+    """What stays when one island of 8 persons is suppressed beside a small and a large zone."""
+    return published(run({A: SMALL, C: LARGE, FAR: {"a": 8}}, l_min=l_min, residual=True, **policy))
+
+
+def test_the_smallest_zone_that_makes_the_rest_safe_is_suppressed_too() -> None:
+    """8 + (5, 5) has L 1.80, 8 + (8, 8) has 1.89."""
+    assert rest(1.75) == {"C": (0,)}
+    assert rest(1.85) == {"A": (0,)}
+
+
+def test_when_no_zone_makes_the_rest_safe_an_empty_release_is_left() -> None:
+    assert rest(1.95) == {}
+
+
+def test_the_rest_is_left_alone_when_it_is_not_asked_for() -> None:
+    counts = {A: SMALL, C: LARGE, FAR: {"a": 8}}
+    assert published(run(counts, l_min=1.85, residual=False)) == {"A": (0,), "C": (0,)}
+
+
+def test_cells_below_k_are_not_in_the_rest() -> None:
+    counts = {A: SMALL, C: LARGE, FAR: {"a": 3}}
+    assert published(run(counts, l_min=1.85, residual=True)) == {"A": (0,), "C": (0,)}
+
+
+def test_a_lone_eligible_cell_in_the_rest_is_never_safe() -> None:
+    """Even where its mix is diverse: here it fails by its shift, which the rest is not tested for."""
+    counts = {A: {"a": 5, "b": 5}, C: {"a": 20, "b": 20}, FAR: {"c": 6, "d": 6}}
+    assert published(run(counts, l_min=1.9, shift_max=0.35, residual=True)) == {"C": (0,)}
+    assert published(run(counts, l_min=1.9, shift_max=0.35)) == {"A": (0,), "C": (0,)}
+
+
+def test_an_incidence_that_everybody_has_is_no_news_in_the_rest() -> None:
+    """Everybody of the island did `a` at home too: their incidence in the rest is that of all, 1."""
+    rows = [(FAR, f"p{i}", v) for i in range(8) for v in ("a", "b")]
+    rows += [(D, f"p{i}", "a") for i in range(8)]
+    rows += [(cell, f"p{i}", "a" if i % 2 else "b") for cell in (A, C) for i in range(8)]
+    source = pd.DataFrame(rows, columns=["cell", "person", "activity"])
+    outcome = run(source, incidence_max=0.8, residual=True, ladder=["suppress"])
+    assert published(outcome) == {"A": (0,), "C": (0,)}
+
+
+# --- one level for the whole release --------------------------------------------------------------------------
+
+
+def test_the_level_at_which_most_persons_are_in_passing_zones() -> None:
+    poi = gd.Nominal("activity", EVEN)
+    few = {A: {"a": 4, "b": 4, "c": 4, "d": 4}, C: {"a": 9, "c": 9}, FAR: {"b": 9, "d": 9}}
+    outcome = run(few, poi, l_min=3.5, recode_scope="release")
+    assert published(outcome) == {"A": (1,), "C": (1,), "F": (1,)}
+    many = {**few, A: {"a": 20, "b": 20, "c": 20, "d": 20}, C: {"a": 9}, FAR: {"b": 9, "c": 9}}
+    outcome = run(many, poi, l_min=3.99, recode_scope="release")
+    assert published(outcome) == {"A": (0,)}
+
+
+def test_what_still_fails_at_the_level_of_the_release_merges() -> None:
+    poi = gd.Nominal("activity", EVEN)
+    counts = {A: {"a": 9}, B: {"c": 8, "d": 1}, FAR: {"a": 8, "b": 8, "c": 8, "d": 8}, D: {"b": 12, "c": 12}}
+    outcome = run(counts, poi, l_min=3, recode_scope="release")
+    assert set(published(outcome).values()) == {(1,)}
+    assert "AB" in published(outcome)
+
+
+def test_without_recode_the_scope_of_the_recoding_changes_nothing() -> None:
+    poi = gd.Nominal("activity", EVEN)
+    counts = {A: {"a": 9, "c": 9}, FAR: {"a": 8, "b": 8, "c": 8, "d": 8}}
+    outcome = run(counts, poi, l_min=3, recode_scope="release", ladder=["merge", "suppress"])
+    assert published(outcome) == {"F": (0,)}
+
+
+def test_row_of_cells_is_what_these_tests_take_it_for() -> None:
+    near = tabulate(visits({cell: {"a": 1} for cell in ROW})).adjacency
+    assert np.sort(near.sum(axis=1)).tolist() == [1, 1, 2, 2, 2, 2, 2, 2]
