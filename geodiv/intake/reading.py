@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..sources import Source, need, open_source
-from ..sources.source import Fingerprint, plain_types
+from ..sources.fingerprint import Fingerprint
+from ..sources.source import plain_types
 from .faults import Faults, Rejects
 from .places import CellColumn, Coordinates, place_of
 from .spec import VisitSpec
@@ -82,9 +83,9 @@ def batches(source: Any, spec: VisitSpec, *, rows_per_batch: int | None) -> Iter
             if held is not None:
                 yield held
             table = plain_types(table)
+            held = reader.batch(table, rows, rejects)
             if fingerprint is not None:
                 fingerprint.update(table)
-            held = reader.batch(table, rows, rejects)
             rows += table.num_rows
             del table
         assert held is not None

@@ -93,14 +93,10 @@ def _encoded(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
     if pa.types.is_null(value):
         nothing = pa.array(np.full(len(column), -1, np.int32), mask=np.ones(len(column), bool))
         return pa.DictionaryArray.from_arrays(nothing, pa.array([], pa.large_string()))
-    if not pa.types.is_dictionary(column.type):
-        column = _joined(column).dictionary_encode()
-    joined = column.combine_chunks()
-    return joined if isinstance(joined, pa.DictionaryArray) else joined.chunk(0)
-
-
-def _joined(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    return column if column.num_chunks == 1 else column.combine_chunks()
+    if not pa.types.is_dictionary(kind):
+        column = column if column.num_chunks == 1 else pa.chunked_array([column.combine_chunks()])
+        column = column.dictionary_encode()
+    return column.combine_chunks()
 
 
 def _encoded_extension(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:

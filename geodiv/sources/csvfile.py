@@ -87,7 +87,7 @@ class CsvSource:
         delimiter = max(DELIMITERS, key=outside.count)
         header = next(csv.reader([first], delimiter=delimiter))
         columns, repeated = distinct_columns(header, [pa.string()] * len(header))
-        return cls(bytes_, columns, repeated, delimiter, len(header), Lines(bytes_.stream))
+        return cls(bytes_, columns, repeated, delimiter, len(header), Lines(bytes_.stream, delimiter))
 
     @property
     def name(self) -> str:
@@ -119,6 +119,9 @@ class CsvSource:
                 with pacsv.open_csv(stream, parse_options=parse, convert_options=convert) as reader:
                     yield from regroup(reader, schema, rows_per_batch)
         except (pa.ArrowInvalid, OSError) as error:
+            if str(error).startswith("CSV parse error: Empty CSV file"):
+                yield schema.empty_table()
+                return
             raise SourceError(self._fault(error)) from None
 
     def row_numbers(self, positions: IntArray) -> IntArray:
@@ -144,7 +147,7 @@ class CsvSource:
                     start = rows.line_num + 1
         except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as fault:
             return f"{self.name} cannot be read to its end: {first_line(fault)}."
-        return f"{self.name} cannot be read as CSV: {text.splitlines()[0][:60]}."
+        return f"{self.name} cannot be read as CSV. Save it again, with quotes around texts."
 
 
 def _header_line(bytes_: Bytes) -> str:

@@ -35,14 +35,12 @@ class PandasSource:
         """The frame; its column types are those of its first rows."""
         head = frame.iloc[:1000]
         names = [str(name) for name in frame.columns]
-        geometry = getattr(frame, "_geometry_column_name", None)
-        geometry = str(geometry) if geometry is not None and str(geometry) in names else None
-        types = [
-            POINT if _is_geometry(head.dtypes.iloc[i]) else _array(head.iloc[:, i], None).type
-            for i in range(len(names))
-        ]
+        shapes = [i for i in range(len(names)) if _is_geometry(frame.dtypes.iloc[i])]
+        active = str(getattr(frame, "_geometry_column_name", None))
+        geometry = active if active in names else names[shapes[0]] if len(shapes) == 1 else None
+        types = [POINT if i in shapes else _array(head.iloc[:, i], None).type for i in range(len(names))]
         columns, repeated = distinct_columns(names, types)
-        crs = frame.iloc[:, names.index(geometry)].crs if geometry is not None else None
+        crs = frame.iloc[:, names.index(geometry)].array.crs if geometry is not None else None
         return cls(frame, columns, repeated, geometry, crs)
 
     @property

@@ -1,11 +1,11 @@
-"""Source: what every kind of input answers, and the digest of what was read."""
+"""Source: what every kind of input answers, and what all of them share."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,6 @@ from ..errors import SourceError, UsageError, did_you_mean, listed
 IntArray = NDArray[np.int64]
 BLOCK = 1 << 20
 """Bytes read at a time."""
-STEP = 1 << 16
-"""Rows hashed at a time; another number would give other digests."""
 
 
 class Source(Protocol):
@@ -51,7 +49,7 @@ class Source(Protocol):
         ...
 
     def digest(self) -> str | None:
-        """sha256 of the file's bytes, in hexadecimal; None when there is no file (see `Fingerprint`)."""
+        """sha256 of the file's bytes, in hexadecimal; None when there is no file (see `fingerprint`)."""
         ...
 
     def batches(self, columns: Sequence[str], rows_per_batch: int | None) -> Iterator[pa.Table]:
@@ -144,67 +142,6 @@ def plain_types(table: pa.Table) -> pa.Table:
 
 
 _PLAIN = {"string_view": pa.large_string(), "binary_view": pa.large_binary(), "halffloat": pa.float32()}
-
-
-class Fingerprint:
-    """sha256 of the Arrow stream of some tables, in hexadecimal, however these were cut into batches."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._held: pa.Table | None = None
-        self._writer: Any = None
-
-    def update(self, table: pa.Table) -> None:
-        """Take one more table, of the same columns."""
-        table = _plain(table)
-        held = (
-            pa.concat_tables([self._held, table.cast(self._held.schema)]) if self._held is not None else table
-        )
-        whole = held.num_rows // STEP * STEP
-        self._write(held.slice(0, whole))
-        self._held = held.slice(whole)
-
-    def hexdigest(self) -> str:
-        """The digest of all tables so far; call it once, at the end."""
-        if self._held is not None:
-            self._write(self._held)
-            self._writer.close()
-        return self._hash.hexdigest()
-
-    def _write(self, table: pa.Table) -> None:
-        if self._writer is None:
-            self._writer = pa.ipc.new_stream(pa.PythonFile(_Sink(self._hash), mode="w"), table.schema)
-        for start in range(0, table.num_rows, STEP):
-            for batch in table.slice(start, STEP).combine_chunks().to_batches():
-                self._writer.write_batch(batch)
-
-
-class _Sink:
-    closed = False
-
-    def __init__(self, digest: Any) -> None:
-        self._digest = digest
-
-    def write(self, data: Any) -> int:
-        self._digest.update(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """Without dictionaries, whose codes depend on how the rows were cut, and without metadata."""
-    fields = [
-        pa.field(
-            f.name, cast(pa.DictionaryType, f.type).value_type if pa.types.is_dictionary(f.type) else f.type
-        )
-        for f in table.schema
-    ]
-    return table.cast(pa.schema(fields))
 
 
 def file_digest(path: Path) -> str:
