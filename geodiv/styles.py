@@ -186,10 +186,10 @@ def _fill(name: str, colour: str, *, hatched: bool = False) -> Xml.Element:
     _layer(symbol, "SimpleFill", color=_rgba(colour), style="solid", **outline)
     if hatched:
         lines = _layer(
-            symbol, "LinePatternFill", angle="45", distance="1.6", distance_unit="MM", line_width="0.26"
+            symbol, "LinePatternFill", angle="45", distance="1.8", distance_unit="MM", line_width="0.35"
         )
         line = Xml.SubElement(lines, "symbol", name=f"@{name}@1", type="line", alpha="1")
-        _layer(line, "SimpleLine", line_color=_rgba(HATCH), line_width="0.26", line_width_unit="MM")
+        _layer(line, "SimpleLine", line_color=_rgba(HATCH), line_width="0.35", line_width_unit="MM")
     return symbol
 
 
