@@ -11,7 +11,7 @@ The names below are the public interface; each is loaded when it is first used, 
 #   5 acting                remedies release verify enforcement textbook audits
 #   6 leaving the building  columns atomic sidecar styles extensions shares geopackage partial geoparquet onelayer
 #                           formats work
-#                           policy_file reference_files run demo recognise suggest summary info progress flags cli
+#                           policy_file reference_files run demo recognise cellsize suggest summary info progress flags cli
 
 from __future__ import annotations
 

@@ -76,6 +76,8 @@ class Columns:
     Parameters
     ----------
     person, lon, lat, geometry : str or None
+    degrees : bool
+        Whether the numbers of lon and lat can be degrees.
     cell : str or None
         A column of cell ids.
     resolution : int or None
@@ -88,6 +90,7 @@ class Columns:
     lon: str | None
     lat: str | None
     geometry: str | None
+    degrees: bool
     cell: str | None
     resolution: int | None
     candidates: tuple[Candidate, ...]
@@ -108,7 +111,7 @@ def recognised(source: Source, table: pa.Table, person: str | None = None) -> Co
     person = person or _named(names, PERSON)
     lon, lat = _named(names, LON), _named(names, LAT)
     if lon is None or lat is None:
-        lon = lat = None
+        lon, lat = _pair(names)
     rest = [name for name in names if name not in (person, lon, lat)]
     hexagons = {name: r for name in rest if (r := _h3_resolution(table[name])) is not None}
     placed = source.geometry is not None or lon is not None
@@ -117,7 +120,9 @@ def recognised(source: Source, table: pa.Table, person: str | None = None) -> Co
         c for name in rest if name != cell and name not in hexagons and (c := _candidate(name, table[name]))
     ]
     found.sort(key=lambda c: (not c.listable, c.kind != "text", _rank(c.column)))
-    return Columns(person, lon, lat, source.geometry, cell, hexagons.get(cell or ""), tuple(found))
+    degrees = lon is not None and lat is not None and _in_degrees(table, lon, lat)
+    resolution = hexagons.get(cell or "")
+    return Columns(person, lon, lat, source.geometry, degrees, cell, resolution, tuple(found))
 
 
 def distinct_texts(column: pa.ChunkedArray) -> list[str]:
@@ -137,6 +142,27 @@ def _key(name: str) -> str:
 def _named(names: Sequence[str], usual: Sequence[str]) -> str | None:
     keys: Mapping[str, str] = {_key(name): name for name in reversed(names)}
     return next((keys[name] for name in usual if name in keys), None)
+
+
+def _pair(names: Sequence[str]) -> tuple[str | None, str | None]:
+    """Two columns whose names differ as longitude and latitude do; those of an end rather than of a start."""
+    found = []
+    for x, y in (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"), ("x", "y")):
+        for name in names:
+            partner = re.sub(x, y, name, count=1, flags=re.IGNORECASE)
+            if partner != name and partner in names:
+                found.append((name, partner))
+    ends = [pair for pair in found if re.search("dest|drop|end|to_", pair[0], flags=re.IGNORECASE)]
+    return next(iter(ends or found), (None, None))
+
+
+def _in_degrees(table: pa.Table, lon: str, lat: str) -> bool:
+    """Whether the numbers of these columns can be degrees."""
+    for column, limit in ((lon, 180), (lat, 90)):
+        numbers = [float(t) for t in distinct_texts(table[column]) if _is_number(t)]
+        if numbers and sorted(map(abs, numbers))[len(numbers) // 2] > limit:
+            return False
+    return True
 
 
 def _rank(column: str) -> int:

@@ -168,6 +168,8 @@ def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
     visits = {"on_bad_rows": "error", **tables.get("visits", {})}
     if "person" not in visits:
         raise PolicyError(f"'{name}', [visits] person: expected the column that names the person, got none.")
+    if empty := [key for key, value in visits.items() if value == ""]:
+        raise PolicyError(f"'{name}', [visits] {empty[0]}: expected a text, got an empty one. Fill it in.")
     if visits["on_bad_rows"] not in ("error", "skip"):
         raise PolicyError(
             f"'{name}', [visits] on_bad_rows: expected 'error' or 'skip', got {visits['on_bad_rows']!r}."

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import h3.api.numpy_int as h3
-import numpy as np
 import pandas as pd
 
-from .errors import SourceError
-from .grids.h3 import H3Grid
-from .intake import VisitSpec, batches
+from .cellsize import Size, suggested_size
 from .policy_file import quoted
 from .recognise import Candidate, Columns, recognised
 from .sources import Source, need, open_source
 from .text import as_text
 
-FINEST, COARSEST = 10, 4
-"""H3 resolutions among which a cell size is suggested."""
-ENOUGH = 0.5
-"""Share of visits that lie in cells with k persons at the suggested size."""
 L_MIN = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """A suggested H3 resolution, and the share of visits in cells with at least k persons at sizes around it."""
-
-    resolution: int
-    shares: tuple[tuple[int, float], ...]
 
 
 def suggested_policy(
@@ -69,7 +53,7 @@ def suggested_policy(
     names = [name for name in opened.columns if name != opened.geometry]
     table = next(iter(opened.batches(names, None)))
     columns = recognised(opened, table, None if person is None else need(opened, person, "the person"))
-    size = _size(source, layer, crs, columns, k_min)
+    size = suggested_size(source, columns, layer=layer, crs=crs, k_min=k_min)
     common = _common_values(table, columns, k_min)
     blocks = [
         _head(opened),
@@ -80,42 +64,6 @@ def suggested_policy(
         _rest(columns, size),
     ]
     return "\n\n".join(blocks) + "\n"
-
-
-def _size(source: Any, layer: str | None, crs: str | None, columns: Columns, k_min: int) -> Size | str:
-    """The smallest cells in which most visits have company, or why none can be suggested."""
-    if columns.person is None:
-        return "without the column of the person no size can be suggested"
-    if columns.geometry is None and columns.lon is None:
-        return "without coordinates no size can be suggested"
-    spec = VisitSpec(
-        person=columns.person,
-        grid=H3Grid(FINEST),
-        attributes=(),
-        lon=None if columns.geometry else columns.lon,
-        lat=None if columns.geometry else columns.lat,
-        crs=crs,
-        on_bad_rows="skip",
-        layer=layer,
-        rejects=None,
-    )
-    try:
-        (batch,) = batches(source, spec, rows_per_batch=None)
-    except SourceError as error:
-        return f"no size can be suggested: {error}"
-    keys, persons = batch.key, np.asarray(batch.person.indices)
-    shares = tuple((r, _share(keys, persons, r, k_min)) for r in range(FINEST, COARSEST - 1, -1))
-    fit = next((r for r, share in shares if share >= ENOUGH), COARSEST)
-    return Size(fit, tuple((r, share) for r, share in shares if abs(r - fit) <= 1))
-
-
-def _share(keys: Any, persons: Any, resolution: int, k_min: int) -> float:
-    """Share of visits that lie in cells of this resolution with at least `k_min` persons."""
-    distinct, position = np.unique(keys, return_inverse=True)
-    parents = np.array([h3.cell_to_parent(int(key), resolution) for key in distinct], dtype=np.int64)
-    visits = pd.DataFrame({"cell": parents[position], "person": persons})
-    crowd = visits.groupby("cell")["person"].nunique()
-    return float((visits["cell"].map(crowd) >= k_min).mean()) if len(visits) else 0.0
 
 
 def _common_values(table: Any, columns: Columns, k_min: int) -> dict[str, set[str]]:
@@ -158,9 +106,12 @@ def _visits(
         lines.append("# name it and run again, geodiv init --person COLUMN: values and cell size go by it")
     if columns.geometry is None and columns.lon and columns.lat:
         lines += [f"lon = {quoted(columns.lon)}", f"lat = {quoted(columns.lat)}"]
-        lines.append(
-            f"crs = {quoted(crs or 'EPSG:4326')}   # of lon and lat" + ("" if crs else "; assumed: degrees")
-        )
+        if crs or columns.degrees:
+            lines.append(f"crs = {quoted(crs or 'EPSG:4326')}" + ("" if crs else "   # assumed: degrees"))
+        else:
+            lines.append(
+                'crs = ""   # the numbers are no degrees: name their CRS, geodiv init --crs EPSG:...'
+            )
     elif columns.geometry is not None and source.crs is None:
         lines.append(
             f"crs = {quoted(crs or '')}   # the layer does not say it" + ("" if crs else "; fill it in")
@@ -196,8 +147,9 @@ def _grid(columns: Columns, size: Size | str, k_min: int) -> str:
         f"at least {k_min} persons"
         for r, share in size.shares
     ]
+    side = float(f"{h3.average_hexagon_area(size.resolution, unit='m^2') ** 0.5:.1g}")
     lines.append(
-        '# squares instead: kind = "square", size = 500 (metres), crs = "EPSG:3035" (any metric CRS)'
+        f'# squares instead: kind = "square", size = {side:.0f} (metres), crs = "EPSG:3035" (any metric CRS)'
     )
     return "\n".join(lines)
 
@@ -252,7 +204,7 @@ def _attribute(candidate: Candidate, common: dict[str, set[str]]) -> str:
         )
     else:
         lines.append('# missing = [""]   # no marker of a missing value was recognised')
-    order = quoted(list(shared if candidate.kind == "text" else candidate.values if not rare else shared))
+    order = quoted(shared or ["lowest", "...", "highest"])
     lines.append(f'# if the values have an order: kind = "ordinal" and order = {order}, lowest first')
     if candidate.kind == "text":
         lines.append('# taxonomy = "taxonomy.csv"   # columns value,level1: coarser values, to fall back on')

@@ -450,6 +450,19 @@ def test_init_offers_attributes_that_work_once_they_are_switched_on(geodiv: Run,
     assert isinstance(next(a for a in run.attributes if a.column == "spent"), gd.Numeric)
 
 
+def test_init_finds_coordinates_of_an_end_and_asks_for_their_crs(geodiv: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"PersonId": [1, 2], "xCoordOrigin": [6e5, 6e5], "yCoordOrigin": [2e5, 2e5], "activity": ["a", "b"]}
+    )
+    frame = frame.assign(xCoordDestination=6.1e5, yCoordDestination=2.1e5)
+    frame.to_parquet(tmp_path / "trips.parquet")
+    text = geodiv("init", "trips.parquet")[1]
+    assert 'lon = "xCoordDestination"\nlat = "yCoordDestination"\ncrs = ""' in text
+    text = geodiv("init", "trips.parquet", "--crs", "EPSG:21781")[1]
+    assert 'crs = "EPSG:21781"' in text
+    assert "suggested for k_min" in text
+
+
 def test_init_without_a_person_says_what_to_fill_in(geodiv: Run, tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"who knows": [1, 2], "hex": ["8828308281fffff", "8828308283fffff"], "purpose": ["a", "b"]}

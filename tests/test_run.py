@@ -164,6 +164,7 @@ def test_zones_are_read_beside_the_policy(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ("[visits]\nperson = 3", r"\[visits\] person: expected a text in quotes, got 3"),
+        ("[visits]\nperson = ''", r"\[visits\] person: expected a text, got an empty one. Fill it in"),
         ("[visits]\npersn = 'a'", r"\[visits\]: unknown key 'persn'. Did you mean 'person'\?"),
         ("[gates]\nk_min = 'ten'", r"\[gates\] k_min: expected a whole number, got 'ten'"),
         ("[gates]\nk_min = 10.5", r"\[gates\] k_min: expected a whole number, got 10.5"),
