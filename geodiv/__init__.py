@@ -10,8 +10,8 @@ The names below are the public interface; each is loaded when it is first used, 
 #   4 judging               reference scores districts counsel
 #   5 acting                remedies release verify enforcement textbook audits
 #   6 leaving the building  columns atomic sidecar styles extensions shares geopackage partial geoparquet onelayer
-#                           formats work
-#                           policy_file reference_files run demo recognise cellsize suggest summary info progress flags cli
+#                           formats work policy_file reference_files run demo recognise cellsize suggest summary info
+#                           progress flags cli
 
 from __future__ import annotations
 
