@@ -120,36 +120,29 @@ def _begin(table: Tabulation, policy: Policy) -> tuple[Judge, Plan]:
 
 
 def _settle(judge: Judge, plan: Plan, progress: Progress | None) -> tuple[Plan, list[dict[str, Any]]]:
-    """Phase 1: the ladder, round after round, until no eligible zone fails."""
+    """Phase 1: the ladder, round after round, until a round finds nothing that fails."""
     standing = judge.standing(judge.table.recount(plan))
     journal: list[dict[str, Any]] = []
-    while (before := Situation.of(judge, standing, plan)).failing.any():
+    for number in range(1, judge.policy.max_rounds + 1):
         if progress:
-            progress("remedy", len(journal), judge.policy.max_rounds)
-        after = before
+            progress("remedy", number, judge.policy.max_rounds)
+        after = before = Situation.of(judge, standing, plan)
         for remedy in judge.policy.ladder:
             after = REMEDIES[remedy](after)
-        journal.append(_entry(len(journal) + 1, "ladder", before, after.plan))
-        stuck = after.plan is plan or _same(after.plan, plan)
-        plan = after.plan
-        standing = judge.restanding(plan, standing)
-        if stuck or len(journal) >= judge.policy.max_rounds:
-            _refuse(judge, Situation.of(judge, standing, plan), stuck)
-    return plan, journal
+        journal.append(_entry(number, "ladder", before, after.plan))
+        if not before.failing.any():
+            return plan, journal
+        if _same(after.plan, plan):
+            raise _not_converged(before, f"the ladder {listed(judge.policy.ladder)} cannot clear them")
+        plan, standing = after.plan, judge.restanding(after.plan, standing)
+    raise _not_converged(before, f"max_rounds = {judge.policy.max_rounds} is reached")
 
 
-def _refuse(judge: Judge, situation: Situation, stuck: bool) -> None:
-    failing = situation.zones[situation.failing]
-    if not len(failing):
-        return
-    policy = judge.policy
-    why = (
-        f"the ladder {listed(policy.ladder)} cannot clear them. Add 'suppress' to it, or loosen a gate"
-        if stuck
-        else f"after max_rounds = {policy.max_rounds}. Raise max_rounds, or look for a taxonomy that clears them"
-    )
-    raise NotConverged(
-        f"expected every zone to pass, but zones still fail: {why}.", judge.table.cells[failing]
+def _not_converged(situation: Situation, why: str) -> NotConverged:
+    return NotConverged(
+        f"expected every zone to pass, but zones still fail: {why}. Add 'suppress' to the ladder, raise max_rounds, "
+        "loosen a gate, or look for a taxonomy that clears them.",
+        situation.judge.table.cells[situation.zones[situation.failing]],
     )
 
 

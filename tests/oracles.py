@@ -484,15 +484,14 @@ class Remedies:
     def phase_1(self) -> tuple[set[Zone], int]:
         """Rounds of recode, merge, suppress until no eligible zone fails."""
         zones = {Zone(frozenset({cell}), self.start) for cell in self.t.persons}
-        rounds = 0
+        rounds = 1
         while bad := self.failing(zones):
             if rounds == self.t.policy["max_rounds"]:
                 raise NotConverged(z.id for z in bad)
-            rounds += 1
             after = self.round(zones)
             if after == zones:
                 raise NotConverged(z.id for z in bad)
-            zones = after
+            zones, rounds = after, rounds + 1
         return zones, rounds
 
     def round(self, zones: set[Zone]) -> set[Zone]:

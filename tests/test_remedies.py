@@ -170,14 +170,14 @@ def test_a_zone_whose_partner_was_taken_waits_for_the_next_round() -> None:
     counts = {A: {"a": 6}, B: {"b": 7}, C: {"c": 8}}
     outcome = run(counts, l_min=1.9)
     assert published(outcome) == {"ABC": (0,)}
-    assert outcome.release.metadata["rounds"] == 2
+    assert outcome.release.metadata["rounds"] == 3
 
 
 def test_no_zone_has_more_than_max_members() -> None:
     counts = {A: {"a": 6}, B: {"b": 7}, C: {"c": 8}}
     outcome = run(counts, l_min=1.9, max_members=2)
     assert published(outcome) == {"AB": (0,)}
-    assert outcome.release.metadata["rounds"] == 2
+    assert outcome.release.metadata["rounds"] == 3
     assert published(run(counts, l_min=1.9, max_members=1)) == {}
 
 
@@ -222,10 +222,10 @@ def test_an_empty_ladder_publishes_when_nothing_fails() -> None:
 
 def test_too_few_rounds_have_not_converged() -> None:
     counts = {A: {"a": 6}, B: {"b": 7}, C: {"c": 8}}
-    with pytest.raises(gd.NotConverged, match="max_rounds = 1") as caught:
-        run(counts, l_min=1.9, max_rounds=1)
+    with pytest.raises(gd.NotConverged, match="max_rounds = 2") as caught:
+        run(counts, l_min=1.9, max_rounds=2)
     assert caught.value.zones == (C,)
-    assert published(run(counts, l_min=1.9, max_rounds=2)) == {"ABC": (0,)}
+    assert published(run(counts, l_min=1.9, max_rounds=3)) == {"ABC": (0,)}
 
 
 def test_suppressing_alone_publishes_what_passes() -> None:
@@ -240,7 +240,7 @@ def test_cells_below_k_gather() -> None:
     counts = {A: {"a": 3, "b": 3}, B: {"a": 3, "b": 3}, C: {"b": 4}}
     outcome = run(counts, k_min=10, l_min=1.9, max_members=2)
     assert published(outcome) == {"AB": (0,)}
-    assert outcome.release.metadata["rounds"] == 0
+    assert outcome.release.metadata["rounds"] == 1
 
 
 def test_a_gathering_zone_takes_the_cell_that_adds_most_persons() -> None:
