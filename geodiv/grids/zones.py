@@ -69,8 +69,8 @@ class ZoneGrid:
     between zones lies in none.
 
     On a clean coverage the neighbours are those of ``libpysal.graph.Graph.build_contiguity(strict=True)``.
-    That one leaves out neighbours that a gap or a sliver separates; here they count ("rook": when the border of
-    one runs within `tolerance` of the other for more than ten times as long). Nothing reaches across 180
+    That one leaves out neighbours that a gap or a sliver separates; here they count ("rook": when the border
+    of one runs within `tolerance` of the other for more than ten times as long). Nothing reaches across 180
     degrees.
 
     Examples
