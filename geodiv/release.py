@@ -209,17 +209,15 @@ def _effective(counts: Counts, attribute: int, level: IntArray, shown: Shown) ->
 
 def zone_geometry(table: Tabulation, counts: Counts) -> NDArray[np.object_] | None:
     """(zones,) outlines of zones, the shared borders of their cells dissolved; None where the grid has none."""
-    used = np.unique(counts.members.indices)
-    outlines = table.grid.geometry(table.keys[used])
+    outlines = table.geometry()
     if outlines is None:
         return None
     decimals = 10 if table.grid.crs and _geographic(table.grid.crs) else 6
     outlines = shapely.transform(outlines, lambda xy: xy.round(decimals))
-    at = np.searchsorted(used, counts.members.indices)
     zones = np.empty(len(counts.persons), dtype=object)
     for size in np.unique(counts.sizes):
         rows = np.flatnonzero(counts.sizes == size)
-        cells = at[counts.members.indptr[rows][:, None] + np.arange(size)]
+        cells = counts.members.indices[counts.members.indptr[rows][:, None] + np.arange(size)]
         zones[rows] = outlines[cells[:, 0]] if size == 1 else _dissolved(outlines[cells])
     return zones
 
@@ -287,7 +285,10 @@ def _reference(judge: Judge) -> pd.DataFrame:
         for level, (labels, counts) in enumerate(zip(space.levels, overall, strict=True)):
             if counts.sum() > 0:
                 mix = shares(counts).tolist()
-                rows += [(attribute.column, level, label, round(q, 3)) for label, q in zip(labels, mix, strict=True)]
+                rows += [
+                    (attribute.column, level, label, round(q, 3))
+                    for label, q in zip(labels, mix, strict=True)
+                ]
     frame = pd.DataFrame(rows, columns=["attribute", "level", "value", "share"])
     return frame.astype({"attribute": object, "level": np.int64, "value": object, "share": float})
 
