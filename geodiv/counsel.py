@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from .attribute import Nominal
-from .policy import Policy
+from .policy import Gates, Policy
 from .scores import Judge
 from .tabulation import Tabulation
 
@@ -24,15 +24,26 @@ def advice(table: Tabulation, policy: Policy, scores: pd.DataFrame) -> tuple[str
     Returns
     -------
     tuple of str
-        k_min below 10; t_max below the noise floor of most cells; an ordered attribute with t_max and no shift_max;
-        a taxonomy level that clears no cell. No cell, value or count is named.
+        No gate but k_min; k_min below 10; t_max below the noise floor of most cells; an ordered attribute with t_max
+        and no shift_max; a taxonomy level that clears no cell. No cell, value or count is named.
     """
     return (
+        *_no_gate(table, policy),
         *_few_persons(policy),
         *_noise(table, policy, scores),
         *_ordered(table, policy),
         *_idle_levels(table, policy),
     )
+
+
+def _no_gate(table: Tabulation, policy: Policy) -> list[str]:
+    persons_only = Gates(k_min=policy.k_min)
+    return [
+        f"no gate looks at '{attribute.column}': k_min counts a crowd and says nothing of what it did. "
+        "Set l_min, t_max, shift_max or incidence_max."
+        for attribute in table.attributes
+        if policy.thresholds(attribute) == persons_only
+    ]
 
 
 def _few_persons(policy: Policy) -> list[str]:

@@ -137,6 +137,13 @@ def test_check_exits_1_when_a_cell_fails(geodiv: Run, tmp_path: Path) -> None:
     assert geodiv("score", visits, *FLAGS, "--incidence", 0.9)[0] == 0
 
 
+def test_notes_that_help_stand_on_standard_error(geodiv: Run, tmp_path: Path) -> None:
+    _, out, err = geodiv("score", small(tmp_path), *FLAGS, "--k", 5, "--json")
+    assert "geodiv: note: no gate looks at 'poi'" in err
+    assert "geodiv: note: k_min = 5" in err
+    assert len(json.loads(out)["advice"]) == 2
+
+
 # enforce
 
 
