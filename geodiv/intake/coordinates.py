@@ -25,6 +25,7 @@ Points = Literal["only", "representative"]
 
 WGS84 = CRS.from_epsg(4326)
 NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+NOWHERE = np.bool_(False)
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 """Texts of a coordinate that say there is none, compared without case."""
 
@@ -37,15 +38,20 @@ class Numbers:
     ----------
     values : (rows,) float64
         nan where there is none.
-    wrong : (rows,) bool or None
-        Where the text is no number; None: nowhere.
-    commas : bool
-        Whether some of these texts would be numbers with a decimal point for their comma.
+    wrong : (rows,) bool, or False for nowhere
+        Where the text is no number.
+    commas : (rows,) bool, or False for nowhere
+        Where such a text would be a number with a decimal point for its comma.
     """
 
     values: FloatArray
-    wrong: BoolArray | None = None
-    commas: bool = False
+    wrong: BoolArray | np.bool_ = NOWHERE
+    commas: BoolArray | np.bool_ = NOWHERE
+
+    @property
+    def nothing(self) -> BoolArray:
+        """(rows,) bool: neither a number nor a text."""
+        return np.isnan(self.values) & ~self.wrong
 
 
 def numbers(column: pa.ChunkedArray, name: str) -> Numbers:
@@ -82,8 +88,8 @@ def _parsed(column: pa.ChunkedArray) -> Numbers:
     values = np.where(_truth(endless), np.inf, values)
     none = pc.is_in(pc.utf8_lower(trimmed), pa.array(NOTHING, pa.large_string()))
     wrong = np.isnan(values) & ~_truth(none) & _truth(pc.is_valid(column))
-    commas = pc.match_substring_regex(trimmed.filter(pa.array(wrong)), r"^[+-]?[0-9]+,[0-9]+$")
-    return Numbers(values, wrong if wrong.any() else None, bool(_truth(commas).any()))
+    commas = pc.match_substring_regex(trimmed, r"^[+-]?[0-9]+,[0-9]+$")
+    return Numbers(values, wrong, _truth(commas))
 
 
 def _truth(mask: pa.ChunkedArray) -> BoolArray:

@@ -25,9 +25,10 @@ class Faults:
     def __init__(self, rows: int) -> None:
         self._rows = rows
         self._reason: NDArray[np.uint8] | None = None
-        self.hints: dict[str, str] = {}
+        self.examples: dict[str, str] = {}
+        self.causes: dict[str, dict[str, int]] = {}
 
-    def mark(self, reason: str, rows: BoolArray) -> BoolArray | None:
+    def mark(self, reason: str, rows: BoolArray | np.bool_) -> BoolArray | None:
         """Mark rows, (rows,) bool, that have no fault yet; which these were, or None for none."""
         if not rows.any():
             return None
@@ -43,6 +44,11 @@ class Faults:
         spread = np.zeros(self._rows, bool)
         spread[slice(None) if kept is None else kept] = rows
         self.mark(reason, spread)
+
+    def explain(self, reason: str, example: str, causes: dict[str, int]) -> None:
+        """Say more of a reason: an example, and how many of its rows each possible cause would explain."""
+        self.examples[reason] = example
+        self.causes[reason] = causes
 
     @property
     def kept(self) -> BoolArray | None:
@@ -76,9 +82,7 @@ class Rejects:
             try:
                 self._file = self._part.open("w", encoding="utf-8", newline="")
             except OSError as error:
-                raise WriteError(
-                    f"rejects: expected a file to write at '{self._path}', got: {first_line(error)}."
-                ) from error
+                raise self._error(error) from error
             csv.writer(self._file).writerow(("row", "reason"))
         return self
 
@@ -110,8 +114,14 @@ class Rejects:
     def __exit__(self, kind: Any, *_: Any) -> None:
         if self._file is None or self._part is None or self._path is None:
             return
-        self._file.close()
-        if kind is None:
-            os.replace(self._part, self._path)
-        else:
-            self._part.unlink()
+        try:
+            self._file.close()
+            if kind is None:
+                os.replace(self._part, self._path)
+        except OSError as error:
+            raise self._error(error) from error
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def _error(self, error: OSError) -> WriteError:
+        return WriteError(f"rejects: expected a file to write at '{self._path}', got: {first_line(error)}.")

@@ -17,7 +17,6 @@ from .coordinates import (
     WGS84,
     BoolArray,
     FloatArray,
-    Numbers,
     Points,
     crs_name,
     crs_of,
@@ -33,6 +32,9 @@ from .textcolumn import TextColumn
 
 LON_NAMES = ("lon", "lng", "longitude", "long", "x")
 LAT_NAMES = ("lat", "latitude", "y")
+COMMAS = "with decimal commas: write 16.3 for 16,3"
+SWAPPED = "lon and lat look swapped"
+METRES = "the CRS is said to be {}, but these look like metres of a projected one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Coordinates:
         good &= np.isfinite(gy)
         strange = faults.mark("out of range", ~good)
         if strange is not None:
-            faults.hints["out of range"] = self._hint(x[strange], y[strange])
+            self._explain(x[strange], y[strange], faults)
         origin = (x == 0) & (y == 0)
         if (kept := faults.kept) is not None:
             gx, gy, origin = gx[kept], gy[kept], origin[kept]
@@ -94,36 +96,35 @@ class Coordinates:
             x, y = points(table.column(self.columns[0]), self.columns[0], self.use)
             faults.mark("no coordinate", np.isnan(x) | np.isnan(y))
             return x, y
-        read = [numbers(table.column(column), column) for column in self.columns]
-        nothing = [np.isnan(n.values) if n.wrong is None else np.isnan(n.values) & ~n.wrong for n in read]
-        faults.mark("no coordinate", nothing[0] | nothing[1])
-        for column, found in zip(self.columns, read, strict=True):
-            self._mark_wrong(column, found, faults)
-        return read[0].values, read[1].values
+        lon, lat = (numbers(table.column(column), column) for column in self.columns)
+        faults.mark("no coordinate", lon.nothing | lat.nothing)
+        wrong = faults.mark("not a number", lon.wrong | lat.wrong)
+        if wrong is not None:
+            first = int(np.argmax(wrong))
+            commas = int(np.count_nonzero(wrong & (lon.commas | lat.commas)))
+            column = self.columns[0 if (wrong & lon.wrong)[first] else 1]
+            faults.explain("not a number", f"such as in column {column!r}", {COMMAS: commas})
+        return lon.values, lat.values
 
-    @staticmethod
-    def _mark_wrong(column: str, found: Numbers, faults: Faults) -> None:
-        if found.wrong is None or faults.mark("not a number", found.wrong) is None:
-            return
-        hint = f"in column {column!r}"
-        faults.hints.setdefault(
-            "not a number", f"{hint}, with decimal commas: write 16.3 for 16,3" if found.commas else hint
-        )
-
-    def _hint(self, x: FloatArray, y: FloatArray) -> str:
-        """What coordinates out of range may be. Numbers are rounded, since they are somebody's."""
+    def _explain(self, x: FloatArray, y: FloatArray, faults: Faults) -> None:
+        """Say what coordinates out of range may be. Numbers are rounded, since they are somebody's."""
         claim = crs_name(self.crs)
         names = self.columns if len(self.columns) == 2 else ("x", "y")
         if not self.crs.is_geographic:
-            return f"{names[0]} and {names[1]} do not fit {claim}"
-        wrong = np.abs(x) > 180
-        name, value, limit = (names[0], x[wrong], 180) if wrong.any() else (names[1], y, 90)
-        hint = f"such as {name} = {float(f'{value[0]:.3g}'):.15g}, expected -{limit} to {limit}"
-        if np.mean((np.abs(x) > 360) | (np.abs(y) > 360)) > 0.5:
-            return f"{hint}; the CRS is said to be {claim}, but these look like metres of a projected one"
-        if np.mean((np.abs(x) <= 90) & (np.abs(y) <= 180)) > 0.5:
-            return f"{hint}; lon and lat look swapped"
-        return hint
+            faults.explain("out of range", f"{names[0]} and {names[1]} do not fit {claim}", {})
+            return
+        name, value, limit = (names[0], x[0], 180) if abs(x[0]) > 180 else (names[1], y[0], 90)
+        example = f"such as {name} = {float(f'{value:.3g}'):.15g}, expected -{limit} to {limit}"
+        swapped = (np.abs(x) <= 90) & (np.abs(y) <= 180)
+        metres = (np.abs(x) > 360) | (np.abs(y) > 360)
+        faults.explain(
+            "out of range",
+            example,
+            {
+                SWAPPED: int(np.count_nonzero(swapped)),
+                METRES.format(claim): int(np.count_nonzero(metres)),
+            },
+        )
 
 
 def place_of(source: Source, spec: VisitSpec) -> CellColumn | Coordinates:

@@ -129,7 +129,8 @@ class _Reader:
             counted=len(key),
             dropped=dropped,
             first_rows=rejects.first_rows(faults, self.source, start),
-            hints={reason: hint for reason, hint in faults.hints.items() if reason in dropped},
+            examples=faults.examples,
+            causes=faults.causes,
             at_origin=at_origin,
             remarks=self.place.remarks,
         )

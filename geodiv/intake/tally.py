@@ -38,8 +38,10 @@ class Intake:
     digest : str
         sha256 of the input, in hexadecimal: of the bytes of a file, of the names and digests of several, or
         of the columns read of a frame. It comes with the last batch and is empty before.
-    hints : mapping of str to str
-        For a reason, what may be the matter.
+    examples : mapping of str to str
+        For a reason, an example of what is the matter, in words.
+    causes : mapping of str to mapping of str to int
+        For a reason, what may be its cause, in words, and how many of its rows that would explain.
     at_origin : int
         Counted rows at the coordinates (0, 0), which often stand for none.
     remarks : tuple of str
@@ -58,7 +60,8 @@ class Intake:
     dropped: Mapping[str, int] = field(default_factory=dict)
     first_rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     digest: str = ""
-    hints: Mapping[str, str] = field(default_factory=dict)
+    examples: Mapping[str, str] = field(default_factory=dict)
+    causes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     at_origin: int = 0
     remarks: tuple[str, ...] = ()
 
@@ -73,13 +76,15 @@ class Intake:
         """The tally of two batches, this one the earlier."""
         reasons = [reason for reason in REASONS if reason in self.dropped or reason in other.dropped]
         first = {r: (*self.first_rows.get(r, ()), *other.first_rows.get(r, ()))[:FIRST] for r in reasons}
+        causes = {**self.causes, **other.causes}
         return Intake(
             rows=self.rows + other.rows,
             counted=self.counted + other.counted,
             dropped={r: self.dropped.get(r, 0) + other.dropped.get(r, 0) for r in reasons},
             first_rows=first,
             digest=other.digest or self.digest,
-            hints={**other.hints, **self.hints},
+            examples={**other.examples, **self.examples},
+            causes={r: _added(self.causes.get(r, {}), other.causes.get(r, {})) for r in causes},
             at_origin=self.at_origin + other.at_origin,
             remarks=tuple(dict.fromkeys((*self.remarks, *other.remarks))),
         )
@@ -106,10 +111,19 @@ def check(intake: Intake, spec: VisitSpec) -> None:
 
 
 def _found(intake: Intake, reason: str) -> str:
+    """A reason, its rows, and what may be the matter; a cause is named when it would explain most of them."""
     number, first = intake.dropped[reason], intake.first_rows.get(reason, ())
-    hint = f" ({intake.hints[reason]})" if reason in intake.hints else ""
+    said = [intake.examples[reason]] if reason in intake.examples else []
+    if reason != "out of range" or 2 * number > intake.rows:
+        said += [cause for cause, rows in intake.causes.get(reason, {}).items() if 2 * rows > number]
     more = ", ..." if number > len(first) else ""
-    return f"{reason} in {_rows(number)}{hint}: row{'s' * (number > 1)} {', '.join(map(str, first))}{more}"
+    where = f"row{'s' * (number > 1)} {', '.join(map(str, first))}{more}"
+    why = f" ({'; '.join(said)})" if said else ""
+    return f"{reason} in {_rows(number)}{why}: {where}"
+
+
+def _added(one: Mapping[str, int], two: Mapping[str, int]) -> dict[str, int]:
+    return {text: one.get(text, 0) + two.get(text, 0) for text in {**one, **two}}
 
 
 def _rows(number: int) -> str:

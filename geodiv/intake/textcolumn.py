@@ -90,7 +90,7 @@ def _encoded(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
             f"expected plain values in column {name!r}, got {column.type}. "
             "Give each visit one row and one value."
         )
-    if pa.types.is_null(value):
+    if pa.types.is_null(value) or not len(column):
         nothing = pa.array(np.full(len(column), -1, np.int32), mask=np.ones(len(column), bool))
         return pa.DictionaryArray.from_arrays(nothing, pa.array([], pa.large_string()))
     if not pa.types.is_dictionary(kind):

@@ -77,10 +77,11 @@ def _column(series: pd.Series, name: str) -> pa.Array | pa.ChunkedArray:
 
 
 def _array(series: pd.Series, name: str | None) -> pa.Array | pa.ChunkedArray:
-    """Arrow values of a column; a column of mixed types becomes text, value by value."""
+    """Arrow values of a column; objects of several types become text, value by value."""
+    mixed = series.dtype == object and pd.api.types.infer_dtype(series, skipna=True).startswith("mixed")
     try:
-        array = pa.array(series, from_pandas=True)
-        if not isinstance(array.type, pa.BaseExtensionType):
+        array = None if mixed else pa.array(series, from_pandas=True)
+        if array is not None and not isinstance(array.type, pa.BaseExtensionType):
             return array
     except (
         pa.ArrowInvalid,
@@ -111,10 +112,10 @@ def _geometries(geometries: Any) -> pa.Array:
     kinds = shapely.get_type_id(geometries)
     there = kinds >= 0
     if (kinds[there] == 0).all():
-        x, y = np.full(len(kinds), np.nan), np.full(len(kinds), np.nan)
-        x[there], y[there] = shapely.get_x(geometries[there]), shapely.get_y(geometries[there])
-        arrays = [pa.array(x), pa.array(y)]
-        return pa.StructArray.from_arrays(arrays, fields=list(POINT), mask=pa.array(~there))
+        there &= ~shapely.is_empty(geometries)
+        xy = np.full((2, len(kinds)), np.nan)
+        xy[:, there] = shapely.get_x(geometries[there]), shapely.get_y(geometries[there])
+        return pa.StructArray.from_arrays(list(map(pa.array, xy)), fields=list(POINT), mask=pa.array(~there))
     return pa.array(shapely.to_wkb(geometries, output_dimension=2), pa.binary())
 
 

@@ -89,7 +89,7 @@ def declared_geometry(schema: pa.Schema, name: str) -> tuple[str | None, CRS | N
 
 
 def _extension(field: pa.Field) -> tuple[str, str]:
-    if isinstance(field.type, pa.BaseExtensionType):
+    if isinstance(field.type, pa.ExtensionType):
         stored: Any = field.type
         return stored.extension_name, stored.__arrow_ext_serialize__().decode()
     metadata = field.metadata or {}
