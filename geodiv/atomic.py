@@ -76,7 +76,7 @@ def replacing(*targets: str | Path, overwrite: bool = False) -> Iterator[tuple[P
     """
     files = [Path(os.path.realpath(target)) for target in targets]
     _check(files, overwrite)
-    with _as_write_error(files[0]), ExitStack() as stack:
+    with _as_write_error(files[-1]), ExitStack() as stack:
         for file in sorted(files):
             stack.enter_context(_lock(file))
         _check(files, overwrite)
@@ -99,7 +99,7 @@ def _check(files: Sequence[Path], overwrite: bool) -> None:
     folder = files[0].parent
     if not folder.is_dir():
         raise WriteError(
-            f"expected a folder to write '{files[0].name}' to, got '{folder}', which is none. Create it."
+            f"expected a folder to write '{files[-1].name}' to, got '{folder}', which is none. Create it."
         )
     for file in files:
         if file.is_dir():
