@@ -9,12 +9,14 @@ from typing import Any
 import oracles
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from strategies import World, worlds
 
 import geodiv as gd
 
 Row = dict[str, Any]
+fewer = settings(max_examples=-(-settings.default.max_examples // 4))
+"""A quarter of the examples of the profile: for laws that take a whole enforce or two."""
 
 
 def null(value: Any) -> bool:
@@ -133,6 +135,7 @@ def differing_outcomes(outcome: gd.Outcome, expected: oracles.Outcome) -> Iterat
         yield f"coverage {release.metadata['coverage']}, expected {expected.coverage}"
 
 
+@fewer
 @given(world=worlds())
 def test_geodiv_finds_what_the_definitions_say(world: World) -> None:
     assert differences(world) == []
