@@ -1,0 +1,92 @@
+"""The synthetic city of the benchmarks: clustered districts, places of 30 categories, persons with a home district."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+CATEGORIES = 30
+CLASSES = 6
+
+
+def city(visits: int, seed: int = 1) -> pa.Table:
+    """The visits of a city: person_id, lon, lat, category; its size grows with their number.
+
+    Parameters
+    ----------
+    visits : int
+        Rows; there are visits / 20 persons and visits / 10 places.
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    persons, places = max(visits // 20, 1), max(visits // 10, 1)
+    districts = max(places // 2000, 4)
+    radius = 0.02 * np.sqrt(districts)
+    x, y = rng.uniform(-radius, radius, (2, districts))
+    mix = rng.dirichlet(np.full(CATEGORIES, 2.0), districts)
+    at = np.sort(rng.integers(0, districts, places))
+    start = np.searchsorted(at, np.arange(districts + 1))
+    cut = np.cumsum(mix, axis=1)[at]
+    category = (rng.random(places)[:, None] > cut[:, :-1]).sum(axis=1)
+    lon = 2.35 + x[at] + rng.normal(0, 0.012, places)
+    lat = 48.85 + (y[at] + rng.normal(0, 0.012, places)) * 0.66
+    person = (persons * rng.random(visits) ** 1.5).astype(np.int64)
+    home = rng.integers(0, districts, persons)
+    where = np.where(rng.random(visits) < 0.6, home[person], rng.integers(0, districts, visits))
+    room = np.maximum(start[where + 1] - start[where], 1)
+    place = np.minimum(start[where] + (rng.random(visits) * room).astype(np.int64), places - 1)
+    names = pa.array([f"p{i:07d}" for i in range(persons)])
+    labels = pa.array([f"category {i:02d}" for i in range(CATEGORIES)])
+    return pa.table(
+        {
+            "person_id": names.take(pa.array(person)),
+            "lon": lon[place],
+            "lat": lat[place],
+            "category": labels.take(pa.array(category[place])),
+        }
+    )
+
+
+def write(folder: Path, visits: int) -> Path:
+    """The Parquet file of a city of this size, made once, with its taxonomy and policy beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"city-{visits}.parquet"
+    if not path.exists():
+        pq.write_table(city(visits), path)
+    rows = [f"category {i:02d},class {i % CLASSES}" for i in range(CATEGORIES)]
+    (folder / "taxonomy.csv").write_text("\n".join(["value,level1", *rows]) + "\n", encoding="utf-8")
+    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    return path
+
+
+POLICY = """\
+[visits]
+person = "person_id"
+lon = "lon"
+lat = "lat"
+[grid]
+kind = "h3"
+resolution = 9
+[[attribute]]
+column = "category"
+kind = "nominal"
+taxonomy = "taxonomy.csv"
+[gates]
+k_min = 10
+l_min = 3
+t_max = 0.4
+shift_max = 0.3
+incidence_max = 0.8
+[reference]
+scope = "ring"
+order = 1
+max_order = 3
+min_persons = 30
+"""
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), int(float(sys.argv[2])))
