@@ -1,6 +1,7 @@
 """geodiv: does a map of people's visits give away what people did in a cell? Check it, and repair the cells that do.
 
 The names below are the public interface; each is loaded when it is first used, so importing geodiv costs nothing.
+``geodiv.audits`` holds the audits: attack, recount, truth, readers, sweeps and what else is measured from outside.
 """
 
 # The floors of the house. Imports go down, or up the list inside a floor:
@@ -11,7 +12,7 @@ The names below are the public interface; each is loaded when it is first used, 
 #   5 acting                remedies release verify enforcement textbook audits
 #   6 leaving the building  columns atomic sidecar styles extensions shares geopackage partial geoparquet onelayer
 #                           formats work policy_file reference_files run demo recognise cellsize suggest summary info
-#                           progress flags cli
+#                           progress flags targets sweep_files cli_audits cli
 
 from __future__ import annotations
 
@@ -69,6 +70,8 @@ __all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "audits":
+        return importlib.import_module(".audits", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'geodiv' has no attribute {name!r}")
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
@@ -79,6 +82,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from . import audits as audits
     from .attribute import Nominal as Nominal
     from .attribute import Numeric as Numeric
     from .attribute import Ordinal as Ordinal

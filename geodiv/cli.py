@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,9 +12,11 @@ from typing import Any
 import click
 
 from . import __version__
-from .errors import GeodivError, UsageError
+from .cli_audits import COMMANDS
+from .errors import GeodivError
 from .flags import run_flags, run_of_flags
 from .progress import MODES, reporting
+from .targets import check_targets
 
 INTERRUPTED = 130
 
@@ -110,7 +111,7 @@ def init(
     from .suggest import suggested_policy
 
     if output is not None:
-        _check_targets([output], [visits], overwrite)
+        check_targets([output], [visits], overwrite)
     text = suggested_policy(visits, person=person, layer=layer, crs=crs, k_min=k_min)
     if output is None:
         click.echo(text, nl=False)
@@ -146,7 +147,7 @@ def score(
     from .summary import score_figures, score_text
     from .work import write_scores
 
-    _check_targets([output, rejects], [visits, flags["policy"]], overwrite)
+    check_targets([output, rejects], [visits, flags["policy"]], overwrite)
     run = run_of_flags(flags)
     with reporting(progress) as report:
         table = run.tabulate(visits, engine=engine, rejects=rejects, progress=report)
@@ -193,7 +194,7 @@ def enforce(
     from .summary import public_figures, release_text
 
     format_of(output)
-    _check_targets([output, str(sidecar(output)), work, rejects], [visits, flags["policy"]], overwrite)
+    check_targets([output, str(sidecar(output)), work, rejects], [visits, flags["policy"]], overwrite)
     run = run_of_flags(flags)
     with reporting(progress) as report:
         table = run.tabulate(visits, engine=engine, rejects=rejects, progress=report)
@@ -224,20 +225,5 @@ def _say(*notes: str) -> None:
         click.echo(f"geodiv: note: {note}", err=True)
 
 
-def _check_targets(targets: Sequence[str | None], inputs: Sequence[str | None], overwrite: bool) -> None:
-    """Raise before any work is done when a file that is to be written must not be."""
-    read = {os.path.realpath(path) for path in inputs if path is not None}
-    seen: set[str] = set()
-    for target in targets:
-        if target is None:
-            continue
-        real = os.path.realpath(target)
-        if real in read:
-            raise UsageError(
-                f"'{target}' is read by this run and cannot be written by it too. Give another name."
-            )
-        if real in seen:
-            raise UsageError(f"'{target}' would be written twice by this run. Give different names.")
-        if os.path.exists(real) and not overwrite:
-            raise UsageError(f"'{target}' exists. Give --overwrite to replace it, or another name.")
-        seen.add(real)
+for _command in COMMANDS:
+    cli.add_command(_command)
