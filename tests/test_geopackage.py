@@ -374,7 +374,7 @@ def test_killed_at_any_moment_the_file_is_whole(tmp_path: Path) -> None:
             assert run.stdout is not None
             run.stdout.readline()
             try:
-                run.wait(0.07 + 0.31 * number)
+                run.wait(0.07 + 0.31 * number % 1.3)
             except subprocess.TimeoutExpired:
                 run.send_signal(signal.SIGKILL)
         found = read_release(path)

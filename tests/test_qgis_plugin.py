@@ -206,6 +206,15 @@ def test_score_without_a_policy_file(tmp_path: Path, executable: str, city: tupl
 
 
 @has_qgis
+def test_sweep_in_qgis_process(tmp_path: Path, executable: str, city: tuple[str, str]) -> None:
+    target = tmp_path / "sweep.csv"
+    parameters = {"INPUT": city[0], "POLICY": city[1], "SIZES": "7,8", "REMEDIES": "false", "OUTPUT": target}
+    shown = process(tmp_path, executable, "geodiv:sweep", **parameters)
+    assert shown.returncode == 0, shown.stderr
+    assert len(pd.read_csv(target)) >= 2
+
+
+@has_qgis
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [

@@ -11,12 +11,14 @@ from qgis.core import (
     QgsProcessingException,
     QgsProcessingLayerPostProcessorInterface,
     QgsProcessingOutputNumber,
+    QgsProcessingParameterBoolean,
     QgsProcessingParameterCrs,
     QgsProcessingParameterDefinition,
     QgsProcessingParameterEnum,
     QgsProcessingParameterFeatureSource,
     QgsProcessingParameterField,
     QgsProcessingParameterFile,
+    QgsProcessingParameterFileDestination,
     QgsProcessingParameterNumber,
     QgsProcessingParameterString,
     QgsProcessingParameterVectorDestination,
@@ -46,7 +48,7 @@ _INTRODUCTION = (
 
 
 class GeodivAlgorithm(QgsProcessingAlgorithm):
-    """What score and enforce share: visits, grid, attributes, gates, and the run of the command."""
+    """What score, enforce and sweep share: visits, grid, attributes, gates, and the run of the command."""
 
     verb = ""
     allowed = (0,)
@@ -328,6 +330,43 @@ class EnforceAlgorithm(GeodivAlgorithm):
         self._styled(work, context)
         names = ("zones", "persons", "not_published", "coverage")
         return {"OUTPUT": output, "WORK": work, **{f"N_{name.upper()}": figures.get(name) for name in names}}
+
+
+class SweepAlgorithm(GeodivAlgorithm):
+    """``geodiv sweep``: figures by size of the cells, as a table."""
+
+    verb = "sweep"
+
+    def displayName(self):
+        return "Compare sizes of the cells (internal)"
+
+    def shortDescription(self):
+        return "How much would pass, and how much could be published, with smaller or larger cells?"
+
+    def shortHelpString(self):
+        return (
+            "<p>Scores the visits at each size, and repairs them as well when asked for: the table from which to "
+            "choose a size. It is <b>internal</b>: never publish it.</p>" + _INTRODUCTION
+        )
+
+    def initAlgorithm(self, configuration=None):
+        super().initAlgorithm(configuration)
+        sizes = "Sizes: H3 resolutions, or sides of squares in metres, separated by commas"
+        self._add(QgsProcessingParameterString("SIZES", sizes, "6,7,8,9"))
+        self._add(QgsProcessingParameterBoolean("REMEDIES", "Repair at each size too (slower)", True))
+        self.addParameter(QgsProcessingParameterFileDestination("OUTPUT", "Table", "CSV (*.csv)"))
+
+    def processAlgorithm(self, parameters, context, feedback):
+        output = self.parameterAsFileOutput(parameters, "OUTPUT", context)
+        arguments = [*self._visits(parameters, context, feedback), *self._flags(parameters, context)]
+        arguments += ["--sizes", self.parameterAsString(parameters, "SIZES", context), "-o", output]
+        if not self.parameterAsBool(parameters, "REMEDIES", context):
+            arguments.append("--no-remedies")
+        try:
+            self._run(arguments, feedback)
+        except command.Cancelled:
+            return {}
+        return {"OUTPUT": output}
 
 
 class StoredStyle(QgsProcessingLayerPostProcessorInterface):

@@ -8,7 +8,7 @@ from processing.core.ProcessingConfig import ProcessingConfig, Setting
 from qgis.core import QgsProcessingProvider
 from qgis.PyQt.QtGui import QIcon
 
-from .algorithms import EnforceAlgorithm, ScoreAlgorithm
+from .algorithms import EnforceAlgorithm, ScoreAlgorithm, SweepAlgorithm
 
 EXECUTABLE = "GEODIV_EXECUTABLE"
 
@@ -41,7 +41,7 @@ class GeodivProvider(QgsProcessingProvider):
         ProcessingConfig.removeSetting(EXECUTABLE)
 
     def loadAlgorithms(self):
-        for algorithm in (ScoreAlgorithm, EnforceAlgorithm):
+        for algorithm in (ScoreAlgorithm, EnforceAlgorithm, SweepAlgorithm):
             self.addAlgorithm(algorithm())
 
     def supportedOutputVectorLayerExtensions(self):
