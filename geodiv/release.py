@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import shapely
 from numpy.typing import NDArray
 
@@ -23,6 +26,7 @@ from .plan import Plan
 from .policy import Gates, Policy, Region, Ring, Weights
 from .publication import Publication
 from .scores import Judge, label_names
+from .subtraction import tells_no_zone
 from .tabulation import Counts, Tabulation
 
 LIBRARIES = (
@@ -112,7 +116,7 @@ def release_of(
         cells=cells,
         counts=_counts(judge.table, ids, levels, shown),
         taxonomy=taxonomy_table(judge.table.attributes),
-        reference=_reference(judge),
+        reference=_reference(judge, counts, levels, shown, publication.count_min),
         metadata=_metadata(judge, counts, cells, scope, rounds, publication, run_text),
     )
 
@@ -130,6 +134,12 @@ class Shown:
     persons: IntArray
     hidden: NDArray[np.bool_]
     share: NDArray[np.float64]
+
+    def covered(self, zones: int) -> NDArray[np.bool_]:
+        """(zones,) whether a zone has a hidden count."""
+        covered = np.zeros(zones, bool)
+        covered[self.zone[self.hidden]] = True
+        return covered
 
 
 def _shown(space: LabelSpace, counts: Counts, attribute: int, level: IntArray, count_min: int) -> Shown:
@@ -162,7 +172,6 @@ def _cells(
 ) -> pd.DataFrame:
     zones = len(ids)
     row = np.repeat(np.arange(zones), counts.sizes)
-    members = pd.Series(table.cells[counts.members.indices].astype(str)).str.replace(r"\s", "%20", regex=True)
     area = np.bincount(row, weights=table.grid.area(table.keys)[counts.members.indices], minlength=zones)
     remedy = np.where(
         counts.sizes > 1, "publish_merged", np.where((levels > 0).any(axis=1), "publish_coarsened", "publish")
@@ -187,6 +196,13 @@ def _cells(
     return frame if geometry is None else gpd.GeoDataFrame(frame, geometry=geometry, crs=table.grid.crs)
 
 
+def _members(ids: NDArray[Any], start: IntArray) -> pd.Series[str]:
+    """(zones,) ids of each zone's cells, space-separated; white space inside an id is written %20."""
+    texts = pc.replace_substring_regex(pa.array(ids.astype(str), pa.string()), r"\s", "%20")
+    lists = pa.ListArray.from_arrays(pa.array(start, pa.int32()), texts)
+    return pd.Series(pc.binary_join(lists, " ").to_pylist(), dtype=object)
+
+
 def _tops(space: LabelSpace, shown: Shown, level: IntArray) -> NDArray[np.object_]:
     """(zones,) most common published label, ties by label order; None where its count is hidden."""
     order = np.lexsort((shown.label, -shown.persons, shown.zone))
@@ -199,10 +215,8 @@ def _tops(space: LabelSpace, shown: Shown, level: IntArray) -> NDArray[np.object
 
 def _effective(counts: Counts, attribute: int, level: IntArray, shown: Shown) -> NDArray[np.float64]:
     """(zones,) effective count at the finest level; nan where the zone is coarser or hides a count."""
-    covered = np.zeros(len(level), bool)
-    covered[shown.zone[shown.hidden]] = True
     effective = np.full(len(level), np.nan)
-    rows = np.flatnonzero((level == 0) & ~covered)
+    rows = np.flatnonzero((level == 0) & ~shown.covered(len(level)))
     effective[rows] = effective_count(shares(counts.labels[attribute][0][rows].todense()))
     return effective
 
@@ -277,18 +291,18 @@ def taxonomy_table(attributes: tuple[Attribute, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["attribute", *names, "name", "version", "digest"], dtype=object)
 
 
-def _reference(judge: Judge) -> pd.DataFrame:
+def _reference(
+    judge: Judge, counts: Counts, levels: IntArray, shown: list[Shown], count_min: int
+) -> pd.DataFrame:
+    """The global mix of each level, but where taking the map off it would tell a zone."""
     rows = []
-    for attribute, space, overall in zip(
-        judge.table.attributes, judge.table.spaces, judge.references.overall, strict=True
-    ):
-        for level, (labels, counts) in enumerate(zip(space.levels, overall, strict=True)):
-            if counts.sum() > 0:
-                mix = shares(counts).tolist()
-                rows += [
-                    (attribute.column, level, label, round(q, 3))
-                    for label, q in zip(labels, mix, strict=True)
-                ]
+    for a, (attribute, space) in enumerate(zip(judge.table.attributes, judge.table.spaces, strict=True)):
+        safe = tells_no_zone(judge, counts, a, levels[:, a], shown[a].covered(len(levels)), count_min)
+        for level in np.flatnonzero(safe).tolist():
+            pooled = judge.references.overall[a][level]
+            if pooled.sum() > 0:
+                mix = zip(space.levels[level], shares(pooled).tolist(), strict=True)
+                rows += [(attribute.column, level, label, round(q, 3)) for label, q in mix]
     frame = pd.DataFrame(rows, columns=["attribute", "level", "value", "share"])
     return frame.astype({"attribute": object, "level": np.int64, "value": object, "share": float})
 
@@ -393,6 +407,7 @@ def _positions(attribute: Attribute) -> list[float] | None:
     return None if positions is None else [float(x) for x in positions]
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return packages.version(name)
