@@ -178,9 +178,7 @@ def _cells(
     )
     columns: dict[str, Any] = {
         "cell_id": pd.Series(ids, dtype=object),
-        "members": members.groupby(row).agg(" ".join).astype(object)
-        if zones
-        else pd.Series([], dtype=object),
+        "members": _members(table.cells[counts.members.indices], counts.members.indptr),
         "n_members": counts.sizes.astype(np.int64),
         "persons": counts.persons.astype(np.int64),
         "area_m2": area,
