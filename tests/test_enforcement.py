@@ -10,9 +10,9 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
+from crowds import CENTRE, FAR, RING, ROW, tabulate, visits
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from people import CENTRE, FAR, RING, ROW, tabulate, visits
 from scipy import sparse
 from scipy.sparse import csgraph
 from strategies import World, worlds

@@ -8,9 +8,9 @@ import h3
 import numpy as np
 import pandas as pd
 import pytest
+from crowds import CENTRE, FAR, RING, score, tabulate, visits
 from libpysal.graph import Graph
 from libpysal.weights import W
-from people import CENTRE, FAR, RING, score, tabulate, visits
 
 import geodiv as gd
 from geodiv.reference import References

@@ -9,7 +9,7 @@ import h3
 import numpy as np
 import pandas as pd
 import pytest
-from people import CENTRE, FAR, RING, ROW, tabulate, visits
+from crowds import CENTRE, FAR, RING, ROW, tabulate, visits
 
 import geodiv as gd
 

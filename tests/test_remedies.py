@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from people import FAR, ROW, tabulate, visits
+from crowds import FAR, ROW, tabulate, visits
 
 import geodiv as gd
 from geodiv.enforcement import REMEDIES

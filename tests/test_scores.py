@@ -9,9 +9,9 @@ import h3
 import numpy as np
 import pandas as pd
 import pytest
+from crowds import CENTRE, FAR, RING, score, tabulate, visits
 from hypothesis import given
 from hypothesis import strategies as st
-from people import CENTRE, FAR, RING, score, tabulate, visits
 
 import geodiv as gd
 
@@ -340,3 +340,64 @@ def test_laws_of_one_cell(counts: dict[str, int], extra: int) -> None:
     assert even == (row["effective_fine"] > row["distinct"] - 1e-9)
     assert row["shift"] <= row["distance"] + 1e-12 <= 1 + 1e-9
     assert 0 <= row["noise_floor"] <= 1
+
+
+# --- the sensitive tier as a whole ----------------------------------------------------------------------------
+
+HEALTH = ("clinic", "pharmacy", "dentist")
+
+
+def sensitive() -> gd.Nominal:
+    return gd.Nominal("activity", sensitive=HEALTH, unknown="own value")
+
+
+def test_three_values_together_tell_what_none_tells_alone() -> None:
+    counts = {"clinic": 10, "pharmacy": 10, "dentist": 10, "cafe": 10}
+    row = score({"c": counts, "d": counts}, sensitive(), share_max=0.4, tier_max=0.5).loc["c"]
+    assert (row["top_share"], row["fails"]) == (0.25, "tier_max")
+    row = score({"c": counts, "d": counts}, sensitive(), share_max=0.4, tier_max=0.75).loc["c"]
+    assert row["fails"] == ""
+
+
+def test_persons_of_the_tier_are_counted_once() -> None:
+    both = [("c", f"p{i}", value) for i in range(4) for value in ("clinic", "dentist", "cafe")]
+    rows = both + [("c", f"q{i}", "cafe") for i in range(4)]
+    frame = pd.DataFrame(rows, columns=["cell", "person", "activity"])
+    table = tabulate(frame, sensitive())
+    assert table.base.tier.tolist() == [[4]]
+    assert score(frame, sensitive(), tier_incidence_max=0.5).loc["c", "fails"] == ""
+    assert score(frame, sensitive(), tier_incidence_max=0.49).loc["c", "fails"] == "tier_incidence_max"
+
+
+def test_missing_values_are_in_the_tier_but_no_person_is_certain_by_them() -> None:
+    counts = {"cafe": 5, None: 5}
+    assert score({"c": counts}, sensitive(), tier_max=0.4).loc["c", "fails"] == "tier_max"
+    assert score({"c": counts}, sensitive(), tier_incidence_max=0).loc["c", "fails"] == ""
+    named = gd.Nominal("activity", sensitive=["clinic", "(missing)"], unknown="own value")
+    assert score({"c": counts}, named, tier_incidence_max=0.4).loc["c", "fails"] == "tier_incidence_max"
+
+
+def test_no_coarser_value_helps_against_a_tier_incidence_and_a_merge_does() -> None:
+    taxonomy = gd.Taxonomy.of({"clinic": "errands", "cafe": "errands", "gym": "leisure", "bar": "leisure"})
+    attribute = gd.Nominal("activity", taxonomy=taxonomy, sensitive=["clinic"])
+    first, second = sorted([CENTRE, RING[0]])
+    table = tabulate(visits({first: {"clinic": 18, "cafe": 2}, second: {"cafe": 10, "gym": 10}}), attribute)
+    policy = gd.Policy(k_min=5, tier_incidence_max=0.5, residual=False)
+    rows = gd.score(table, policy).set_index("cell_id")
+    assert rows.loc[first, ["fails", "remedy"]].tolist() == ["tier_incidence_max", "merge_or_suppress"]
+    outcome = gd.enforce(table, policy)
+    assert outcome.release.cells["remedy"].tolist() == ["publish_merged"]
+
+
+def test_the_tier_shows_in_no_table() -> None:
+    table = tabulate(TOWN, sensitive())
+    release = gd.enforce(table, gd.Policy(k_min=2, tier_incidence_max=1)).release
+    assert set(release.counts["value"]) <= {*C58, *C72}
+    assert release.metadata["attributes"][0]["levels"] == [["cafe", "clinic", "gym", "pharmacy", "retail"]]
+
+
+def test_a_gate_on_the_tier_needs_a_tier() -> None:
+    with pytest.raises(gd.PolicyError, match="tier_max for 'activity'.*names none"):
+        score(TOWN, tier_max=0.5)
+    with pytest.raises(gd.PolicyError, match="tier_incidence_max: expected a number from 0 to 1"):
+        gd.Policy(tier_incidence_max=2)

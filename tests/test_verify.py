@@ -9,9 +9,9 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
+from crowds import CENTRE, FAR, ROW, tabulate
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from people import CENTRE, FAR, ROW, tabulate
 from scipy import sparse
 from strategies import World, worlds
 from test_worlds import fewer, pointless, table_of
