@@ -41,6 +41,8 @@ _PLAIN: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--share", "gates", "share_max", float, "Largest belief in one value."),
     ("--incidence", "gates", "incidence_max", float, "Largest share of a zone's persons under one label."),
     ("--label-min", "gates", "label_min", int, "Fewest persons under a published label."),
+    ("--tier", "gates", "tier_max", float, "Largest belief in the sensitive values together."),
+    ("--tier-incidence", "gates", "tier_incidence_max", float, "Largest share of persons with any sensitive value."),
     ("--ring", "reference", "order", int, "Judge against the cells within this many steps."),
     ("--max-ring", "reference", "max_order", int, "How far a ring widens."),
     (

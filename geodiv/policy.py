@@ -33,6 +33,8 @@ GATES = (
     "share_max",
     "incidence_max",
     "label_min",
+    "tier_max",
+    "tier_incidence_max",
 )
 """Every gate, in the order in which ``fails`` names them (``no_reference`` comes last)."""
 
@@ -172,6 +174,8 @@ class Gates:
     share_max: float | None = None
     incidence_max: float | None = None
     label_min: int | None = None
+    tier_max: float | None = None
+    tier_incidence_max: float | None = None
 
     def __post_init__(self) -> None:
         _plain(self)
@@ -195,7 +199,11 @@ _RANGES = (
     ("lift_max", 1.0, math.inf),
     ("share_max", 0.0, 1.0),
     ("incidence_max", 0.0, 1.0),
+    ("tier_max", 0.0, 1.0),
+    ("tier_incidence_max", 0.0, 1.0),
 )
+TIER = ("tier_max", "tier_incidence_max")
+"""Gates on the sensitive tier as a whole: they mean something only where an attribute names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +228,10 @@ class Policy:
         Largest share of a zone's persons under one published label.
     label_min : int, optional
         No published label has fewer persons than this, but for none.
+    tier_max : float, optional
+        Largest belief that a visit was to any value of the sensitive tier, whichever; for attributes that name it.
+    tier_incidence_max : float, optional
+        Largest share of a zone's persons who did anything of the tier, each counted once.
     reference : Global, Ring, Region or Weights, default Global()
     ladder : tuple, default ("recode", "merge", "suppress")
         The remedies, a sub-list of these in this order.
@@ -247,6 +259,8 @@ class Policy:
     share_max: float | None = None
     incidence_max: float | None = None
     label_min: int | None = None
+    tier_max: float | None = None
+    tier_incidence_max: float | None = None
     reference: Reference = Global()
     ladder: tuple[Remedy, ...] = LADDER
     recode_scope: RecodeScope = "zone"
@@ -286,7 +300,13 @@ class Policy:
                     f"got {name!r}.{did_you_mean(name, known)}"
                 )
         own: dict[str, Any] = dict(attribute.gates)
-        return replace(gates, **own)
+        gates = replace(gates, **own)
+        if attribute.sensitive is None and (set_ := [g for g in TIER if getattr(gates, g) is not None]):
+            raise PolicyError(
+                f"{set_[0]} for '{attribute.column}': expected an attribute that names its sensitive values, and this "
+                "one names none. Name them (sensitive = [...]), or give the gate to another attribute alone."
+            )
+        return gates
 
     def check(self, attribute: Attribute, values: int) -> None:
         """Raise when a gate asks more than an attribute with this many values can give."""

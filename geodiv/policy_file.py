@@ -52,6 +52,8 @@ GATE_KEYS = {
     "share_max": NUMBER,
     "incidence_max": NUMBER,
     "label_min": WHOLE,
+    "tier_max": NUMBER,
+    "tier_incidence_max": NUMBER,
 }
 VISIT_KEYS = {"person": TEXT, "lon": TEXT, "lat": TEXT, "crs": TEXT, "layer": TEXT, "on_bad_rows": TEXT}
 GRID_KEYS = {

@@ -22,6 +22,7 @@ from .measures import (
     recursive_c,
     shares,
     spread,
+    tier_share,
     top,
     top_share,
     tree_distance,
@@ -188,7 +189,9 @@ class Judge:
             within = np.where(known[:, None], within, everywhere)
             prior = np.where(known[:, None], prior, np.nan)
         belief = spread(shares(n), within, up)
-        return _judged(space, gates, level, n, counts.persons[rows], belief, prior, global_prior, known)
+        persons = counts.persons[rows]
+        touched = counts.tier[rows, attribute] / np.maximum(persons, 1)
+        return _judged(space, gates, level, n, persons, touched, belief, prior, global_prior, known)
 
 
 def _judged(
@@ -197,6 +200,7 @@ def _judged(
     level: int,
     n: FloatArray,
     persons: IntArray,
+    touched: FloatArray,
     belief: FloatArray,
     prior: FloatArray,
     global_prior: FloatArray,
@@ -217,6 +221,8 @@ def _judged(
         "share_max": top_share(belief, tier),
         "incidence_max": incidence,
         "label_min": np.where(n > 0, n, np.inf).min(axis=1, initial=np.inf),
+        "tier_max": tier_share(belief, tier),
+        "tier_incidence_max": touched,
     }
     if gates.c_l is not None:
         measured["c_max"] = recursive_c(belief, gates.c_l)

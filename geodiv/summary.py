@@ -18,6 +18,8 @@ REMEDIES = ("publish", "publish_coarsened", "publish_merged")
 
 KINDS_OF_DISCLOSURE: tuple[tuple[str, str], ...] = (
     ("incidence_max", "nearly everybody who was there did one same thing ({top}), whatever else they did"),
+    ("tier_incidence_max", "nearly everybody who was there did something that is marked sensitive"),
+    ("tier_max", "a visit there was most likely for something that is marked sensitive, whichever it was"),
     ("l_min", "the visits there are nearly all of one kind ({top}): being there tells what was done"),
     ("c_max", "whoever can rule out a few kinds knows the rest ({top})"),
     ("share_max", "one kind of visit ({top}) stands out far above all others"),

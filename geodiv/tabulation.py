@@ -35,11 +35,15 @@ class Counts:
     persons : (zones,) int64
         Distinct persons N(z); never the sum of the label counts.
     labels : tuple over attributes of tuple over levels of (zones, labels) sparse int64
+    tier : (zones, attributes) int64
+        Distinct persons with any value of the sensitive tier (of ``LabelSpace.certain``), where an attribute names
+        it; 0 where it names none. Never published, and no label of any level.
     """
 
     members: CSR
     persons: IntArray
     labels: Counted
+    tier: IntArray
 
     @property
     def sizes(self) -> IntArray:
@@ -49,7 +53,7 @@ class Counts:
     def take(self, rows: IntArray) -> Counts:
         """The counts of some of the zones, in the order given."""
         labels = tuple(tuple(level[rows] for level in levels) for levels in self.labels)
-        return Counts(self.members[rows], self.persons[rows], labels)
+        return Counts(self.members[rows], self.persons[rows], labels, self.tier[rows])
 
     def __add__(self, other: Counts) -> Counts:
         labels = tuple(
@@ -60,6 +64,7 @@ class Counts:
             sparse.vstack([self.members, other.members], format="csr"),
             np.concatenate([self.persons, other.persons]),
             labels,
+            np.concatenate([self.tier, other.tier]),
         )
 
 
@@ -129,7 +134,7 @@ class Tabulation:
         lone, many = np.flatnonzero(sizes == 1), np.flatnonzero(sizes != 1)
         alone = self.base.take(members[lone].indices)
         if not len(many):
-            return Counts(members, alone.persons, alone.labels)
+            return Counts(members, alone.persons, alone.labels, alone.tier)
         counted = alone + self._recount(members[many])
         back = np.argsort(np.concatenate([lone, many]), kind="stable")
         return counted.take(back)
@@ -160,7 +165,7 @@ class Tabulation:
         row = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
         cell = members.indices.astype(np.int64)
         persons = self.engine.count(self.contributions, Groups(None, cell, None, row, members.shape[0]))
-        labels = []
+        labels, tier = [], np.zeros((members.shape[0], len(self.spaces)), dtype=np.int64)
         for a, space in enumerate(self.spaces):
             base = self.base.labels[a][0]
             length = np.diff(base.indptr)[cell]
@@ -177,7 +182,9 @@ class Tabulation:
                     for up, names in zip(space.up, space.levels, strict=True)
                 )
             )
-        return Counts(members, persons, tuple(labels))
+            if self.attributes[a].sensitive is not None:
+                tier[:, a] = _count_tier(self.engine, self.contributions, a, pair, members.shape[0])
+        return Counts(members, persons, tuple(labels), tier)
 
 
 def tabulate(
@@ -255,6 +262,7 @@ def of_contributions(
     """The Tabulation of an engine's contributions."""
     cells = len(contributions.keys)
     labels, visits = [], []
+    tier = np.zeros((cells, len(attributes)), dtype=np.int64)
     for a, (pairs, space) in enumerate(zip(contributions.pairs, contributions.spaces, strict=True)):
         shape = (cells, len(space.values))
         pair = (pairs.cell, pairs.cell, pairs.value, pairs.persons)
@@ -265,13 +273,15 @@ def of_contributions(
             )
         )
         visits.append(CSR((pairs.visits, (pairs.cell, pairs.value)), shape=shape))
+        if attributes[a].sensitive is not None:
+            tier[:, a] = _count_tier(engine, contributions, a, pair, cells)
     identity = CSR(sparse.identity(cells, format="csr"))
     return Tabulation(
         grid=grid,
         attributes=attributes,
         spaces=contributions.spaces,
         cells=grid.ids(contributions.keys),
-        base=Counts(identity, contributions.persons, tuple(labels)),
+        base=Counts(identity, contributions.persons, tuple(labels), tier),
         visits=tuple(visits),
         intake=contributions.intake,
         engine=engine,
@@ -304,6 +314,21 @@ def _count_labels(
         groups = Groups(attribute, cell[rest], value[rest], inner.astype(np.int64), len(again))
         result[again] = engine.count(contributions, groups)
     return CSR((result, (code // labels, code % labels)), shape=(zones, labels))
+
+
+def _count_tier(
+    engine: Engine,
+    contributions: Contributions,
+    attribute: int,
+    pair: tuple[IntArray, IntArray, IntArray, IntArray],
+    zones: int,
+) -> IntArray:
+    """(zones,) distinct persons with any value of the tier: the tier counted as one label, beside the levels."""
+    certain = contributions.spaces[attribute].certain[0]
+    zone, cell, value, persons = (column[certain[pair[2]]] for column in pair)
+    one = np.zeros(len(certain), dtype=np.int64)
+    some = _count_labels(engine, contributions, attribute, (zone, cell, value, persons), zones, one, 1)
+    return np.asarray(some.todense(), dtype=np.int64).ravel()
 
 
 def _same_rows(members: CSR, known: CSR) -> IntArray:

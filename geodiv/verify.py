@@ -19,6 +19,7 @@ from .measures import (
     recursive_c,
     shares,
     spread,
+    tier_share,
     top_share,
     tree_distance,
     within_class,
@@ -80,12 +81,16 @@ def _holds(
         "share_max": top_share(belief, tier),
         "incidence_max": incidence,
         "label_min": smallest,
+        "tier_max": tier_share(belief, tier),
         "t_max": np.where(known, tree_distance(belief, prior, space.tree), np.nan),
         "shift_max": np.where(known, max_shift(belief, prior, tier), np.nan),
         "lift_max": np.where(known, max_lift(belief, prior, tier), np.nan),
     }
     if gates.c_l is not None:
         measured["c_max"] = recursive_c(belief, gates.c_l)
+    if gates.tier_incidence_max is not None:
+        touched = _touched(table, attribute, cells[inside], position[zone[inside]], len(at))
+        measured["tier_incidence_max"] = touched / persons[at]
     holds = np.ones(len(at), bool)
     for gate, x in measured.items():
         if (threshold := getattr(gates, gate)) is not None:
@@ -106,6 +111,16 @@ def _count(
     group = of_cell[cell] * labels + space.up[level][value]
     counted = table.engine.count(table.contributions, Groups(attribute, cell, value, group, zones * labels))
     return counted.reshape(zones, labels).astype(float)
+
+
+def _touched(table: Tabulation, attribute: int, cells: IntArray, zone: IntArray, zones: int) -> IntArray:
+    """(zones,) distinct persons with any value of the tier, from the (cell, value) pairs themselves."""
+    pairs, certain = table.contributions.pairs[attribute], table.spaces[attribute].certain[0]
+    of_cell = np.full(len(table.cells), -1, dtype=np.int64)
+    of_cell[cells] = zone
+    used = np.flatnonzero((of_cell[pairs.cell] >= 0) & certain[pairs.value])
+    cell, value = pairs.cell[used], pairs.value[used]
+    return table.engine.count(table.contributions, Groups(attribute, cell, value, of_cell[cell], zones))
 
 
 def _beliefs(

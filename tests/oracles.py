@@ -13,7 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 MISSING = "(missing)"
-GATES = ("l_min", "c_max", "t_max", "shift_max", "lift_max", "share_max", "incidence_max", "label_min")
+GATES = (
+    "l_min", "c_max", "t_max", "shift_max", "lift_max", "share_max", "incidence_max", "label_min", "tier_max",
+    "tier_incidence_max",
+)  # fmt: skip
 AGAINST_REFERENCE = ("t_max", "shift_max", "lift_max")
 DEFAULTS: dict[str, Any] = {
     "k_min": 10,
@@ -231,6 +234,15 @@ class Table:
                 found[self.labels[a].above[level][value]] |= persons
         return {label: len(persons) for label, persons in found.items()}
 
+    def touched(self, cells: Iterable[str], a: int) -> Fraction:
+        """Share of the persons in some cells who did anything of the tier, whichever."""
+        cells = list(cells)
+        found: set[Any] = set()
+        for cell in cells:
+            for value, persons in self.contributions[a][cell].items():
+                found |= persons if value in self.labels[a].certain else set()
+        return Fraction(len(found), len(self.people(cells)))
+
     def pooled(self, weights: Mapping[str, Any], a: int, level: int) -> dict[str, Fraction]:
         """Q at a level: the weighted sum over reference cells of their own counts, as shares."""
         total = dict.fromkeys(self.labels[a].levels[level], Fraction(0))
@@ -316,7 +328,8 @@ def judge(t: Table, zone: frozenset[str], a: int, level: int) -> Judged:
         belief = {v: p[up[v]] * q[v] for v in labels.levels[0]}
         wide = t.pooled(weights, a, level)
         prior = {v: wide[up[v]] * q[v] for v in labels.levels[0]} if weights else {}
-        measures = measured(labels, level, belief, prior, n, len(t.people(zone)), t.gates(a)["c_l"])
+        persons, touched = len(t.people(zone)), t.touched(zone, a)
+        measures = measured(labels, level, belief, prior, n, persons, touched, t.gates(a)["c_l"])
         t.seen[key] = Judged(p, belief, measures, failing(measures, t.gates(a), scope == "none"))
     return t.seen[key]  # type: ignore[no-any-return]
 
@@ -328,6 +341,7 @@ def measured(
     prior: Shares,
     n: Mapping[str, int],
     persons: int,
+    touched: Fraction,
     c_l: int | None,
 ) -> dict[str, float]:
     """The measure of each gate."""
@@ -343,6 +357,8 @@ def measured(
         "share_max": float(max((belief[v] for v in tier), default=0)),
         "incidence_max": float(max((Fraction(n[label], persons) for label in certain), default=0)),
         "label_min": min((x for x in n.values() if x > 0), default=math.inf),
+        "tier_max": float(sum((belief[v] for v in tier), Fraction(0))),
+        "tier_incidence_max": float(touched),
     }
 
 
@@ -565,6 +581,10 @@ class Remedies:
                     most = max(gates["incidence_max"], every[v] / len(t.people(t.eligible)))
                     if not holds("incidence_max", n[v] / len(t.people(rest)), most):
                         return False
+            if gates["tier_incidence_max"] is not None:
+                most = max(gates["tier_incidence_max"], float(t.touched(t.eligible, a)))
+                if not holds("tier_incidence_max", float(t.touched(rest, a)), most):
+                    return False
         return True
 
     def residual(self, zones: set[Zone]) -> set[Zone]:
@@ -657,7 +677,7 @@ def enforce(t: Table) -> Outcome:
         covered(t, out, t.persons),
         [cell_row(t, z) for z in published],
         [row for z in published for a in range(len(t.attributes)) for row in count_rows(t, z, a)],
-        reference_rows(t),
+        reference_rows(t, published),
         metadata(t, published, rounds, len(t.persons) - len(out)),
     )
 
@@ -723,14 +743,43 @@ def count_rows(t: Table, zone: Zone, a: int) -> list[dict[str, Any]]:
     ]
 
 
-def reference_rows(t: Table) -> list[dict[str, Any]]:
-    """The global Q of every level, to 3 decimals."""
+def reference_rows(t: Table, published: Sequence[Zone]) -> list[dict[str, Any]]:
+    """The global Q of every level, to 3 decimals, but where taking the map off it would tell a zone."""
     return [
         {"attribute": declared.column, "level": level, "value": label, "share": round(float(q), 3)}
         for a, declared in enumerate(t.attributes)
         for level in range(len(t.labels[a].levels))
+        if tells_no_zone(t, published, a, level)
         for label, q in t.whole(a, level).items()
     ]
+
+
+def tells_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> bool:
+    """Whether what does not show a level is nothing, less than the rounding of Q, or safe: two zones that hold l."""
+    labels, whole = t.labels[a], t.whole(a, 0)
+    shows = [z for z in published if z.levels[a] <= level]
+    away = set(t.eligible) - {cell for z in shows for cell in z.members}
+    each = {cell: t.counts([cell], a, level) for cell in t.eligible}
+    half = Fraction(1, 2000) * sum(sum(n.values()) for n in each.values())
+    if not away:
+        dark = [z for z in shows if hidden(t.counts(z.members, a, z.levels[a]), t.policy["count_min"])]
+        return not dark or half >= t.policy["count_min"]
+    rest = {label: sum(each[cell][label] for cell in away) for label in labels.levels[level]}
+    coarser = [z for z in published if z.members & away]
+    if sum(rest.values()) <= half:
+        return True
+    if len(coarser) + len(away - {cell for z in coarser for cell in z.members}) < 2:
+        return False
+    if t.gates(a)["l_min"] is None:
+        return True
+    q, up = inside(labels, level, whole, whole), labels.above[level]
+    mix = {v: shares(rest)[up[v]] * q[v] for v in labels.levels[0]}
+    beliefs = [mix]
+    for z in coarser:
+        p, up = shares(t.counts(z.members, a, z.levels[a])), labels.above[z.levels[a]]
+        q = inside(labels, z.levels[a], mix, whole)
+        beliefs.append({v: p[up[v]] * q[v] for v in labels.levels[0]})
+    return all(holds("l_min", effective(belief), t.gates(a)["l_min"]) for belief in beliefs)
 
 
 def metadata(t: Table, published: Sequence[Zone], rounds: int, not_published: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .belief import max_lift, max_shift, spread, top, top_share, within_class
+from .belief import max_lift, max_shift, spread, tier_share, top, top_share, within_class
 from .distance import noise_floor, tree_distance
 from .diversity import distinct, effective_count, recursive_c, shares
 
@@ -15,6 +15,7 @@ __all__ = [
     "recursive_c",
     "shares",
     "spread",
+    "tier_share",
     "top",
     "top_share",
     "tree_distance",

@@ -164,6 +164,31 @@ def top_share(belief: ArrayLike, tier: ArrayLike) -> FloatArray:
     return _largest(np.asarray(belief, dtype=np.float64), tier)
 
 
+def tier_share(belief: ArrayLike, tier: ArrayLike) -> FloatArray:
+    """Belief in the sensitive tier as a whole: that a visit was to any of its values, whichever.
+
+    Parameters
+    ----------
+    belief : (..., values) float64
+        Shares, each row sums to 1.
+    tier : (values,) bool
+        The values that are looked at.
+
+    Returns
+    -------
+    (...) float64
+        0 to 1, at least the largest belief in one of them; nan where the row holds a nan; 0 for an empty tier.
+
+    Examples
+    --------
+    >>> tier_share([0.3, 0.3, 0.3, 0.1], [True, True, True, False]).round(3)
+    np.float64(0.9)
+    """
+    belief = np.asarray(belief, dtype=np.float64)
+    out = np.where(np.asarray(tier, dtype=bool), belief, 0.0).sum(axis=-1)
+    return np.where(np.isnan(belief).any(axis=-1), np.nan, out)[()]
+
+
 def top(shares: ArrayLike) -> IntArray:
     """Code of the most common value; of several, the first in label order.
 

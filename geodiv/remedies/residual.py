@@ -40,6 +40,7 @@ class Rest:
         safe = (counts.sizes >= 2) & meets("k_min", counts.persons, self.judge.policy.k_min)
         for attribute in range(len(self.judge.start)):
             safe &= self._diverse(counts, attribute) & self._uncertain(counts, attribute)
+            safe &= self._untold(counts, attribute)
         return np.asarray(safe | (counts.sizes == 0))
 
     def _diverse(self, counts: Counts, attribute: int) -> BoolArray:
@@ -61,6 +62,15 @@ class Rest:
         limit = np.maximum(ceiling, _incidence(self.everyone, attribute))
         excess = np.where(certain, _incidence(counts, attribute) - limit, -1.0).max(axis=1, initial=-1.0)
         return np.asarray(meets("incidence_max", excess, 0.0))
+
+    def _untold(self, counts: Counts, attribute: int) -> BoolArray:
+        """(sets,) whether no more persons than everywhere did anything of the sensitive tier."""
+        ceiling = self.judge.gates(attribute).tier_incidence_max
+        if ceiling is None:
+            return np.ones(len(counts.persons), bool)
+        everywhere = self.everyone.tier[0, attribute] / max(int(self.everyone.persons[0]), 1)
+        touched = counts.tier[:, attribute] / np.maximum(counts.persons, 1)
+        return np.asarray(meets("tier_incidence_max", touched, max(ceiling, everywhere)))
 
 
 def protect_residual(judge: Judge, plan: Plan, published: IntArray, counts: Counts) -> Plan:
