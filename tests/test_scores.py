@@ -272,6 +272,34 @@ def test_top_is_the_value_that_is_believed_most_ties_in_label_order() -> None:
     assert row["top_share"] == pytest.approx(38 / 53 * 84 / 115)
 
 
+# --- ordered values -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("other", "distance"), [("2", 0.0625), ("9", 0.5)])
+def test_the_order_and_the_number_of_bands_are_those_declared(other: str, distance: float) -> None:
+    bands = gd.Ordinal("activity", order=[str(i) for i in range(1, 10)])
+    counts = {CENTRE: {"1": 10}, RING[0]: {"1": 5, other: 5}}
+    row = score(counts, bands, reference=gd.Ring(1)).loc[CENTRE]
+    assert row["distance"] == pytest.approx(distance)
+
+
+def test_numbers_as_text_follow_the_declared_order_and_not_that_of_text() -> None:
+    counts = {CENTRE: {10: 10}, RING[0]: {1: 10}}
+    for order, distance in [(["10", "2", "1"], 1), (["2", "10", "1"], 0.5), (["1", "10", "2"], 0.5)]:
+        row = score(counts, gd.Ordinal("activity", order=order), reference=gd.Ring(1)).loc[CENTRE]
+        assert row["distance"] == pytest.approx(distance)
+
+
+def test_a_coarser_level_may_be_further_away() -> None:
+    """q (.4, .1, .1, .4), p (.4, .1, .3, .2), classes {1, 2, 3} and {4}."""
+    taxonomy = gd.Taxonomy([("1", "low"), ("2", "low"), ("3", "low"), ("4", "high")])
+    counts = {CENTRE: {"1": 40, "2": 10, "3": 30, "4": 20}, RING[0]: {"1": 40, "2": 10, "3": 10, "4": 40}}
+    for level, distance in [(0, 0.2 / 3), (1, 0.5 / 3)]:
+        bands = gd.Ordinal("activity", order=["1", "2", "3", "4"], taxonomy=taxonomy, level=level)
+        row = score(counts, bands, reference=gd.Ring(1)).loc[CENTRE]
+        assert row["distance"] == pytest.approx(distance)
+
+
 # --- noise ----------------------------------------------------------------------------------------------------
 
 
