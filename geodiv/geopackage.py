@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -226,9 +227,11 @@ def failing(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, *OGR_ERRORS) as error:
+        # SQLite inside GDAL seldom says that the disk is full, but it is while the half-written file is still there
+        full = shutil.disk_usage(Path(path).absolute().parent).free < 2**16
         raise WriteError(
-            f"'{path}' cannot be written: {error}. Check that there is room and the folder may be written. "
-            "Nothing was changed."
+            f"'{path}' cannot be written: {'the disk is full' if full else error}. Check that there is room and that "
+            "the folder may be written. Nothing was changed."
         ) from error
 
 

@@ -11,6 +11,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import geopandas as gpd
@@ -351,6 +352,17 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r.gpkg", "r.json"]
 
 
+def test_no_room_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: Any, **options: Any) -> None:
+        raise pyogrio.errors.DataLayerError("cannot rollback - no transaction is active")
+
+    monkeypatch.setattr(pyogrio, "write_dataframe", full)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=0))
+    with pytest.raises(WriteError, match=r"the disk is full\..*Nothing was changed"):
+        write_release(release(), tmp_path / "r.gpkg")
+    assert list(tmp_path.iterdir()) == []
+
+
 _KILLED = """
 import sys; sys.path[:0] = sys.argv[2:]
 from handmade import release
@@ -367,7 +379,7 @@ def test_killed_at_any_moment_the_file_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "r.gpkg"
     write_release(release(title="one"), path)
     where = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
-    for number in range(4):
+    for number in range(40 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 2):
         with subprocess.Popen(
             [sys.executable, "-c", _KILLED, str(path), *where], stdout=subprocess.PIPE
         ) as run:
