@@ -143,7 +143,8 @@ def _crossed(
     if columns:
         known = [Nominal(column) for column in columns]
         facts = audits.Facts.read(visits, grid=run.grid, attributes=[*run.attributes, *known], **run.visits)
-    return audits.cross_attribute(facts, policy, release).figures()
+    sensitive = [attribute.column for attribute in run.attributes]
+    return audits.cross_attribute(facts, policy, release, told=sensitive).figures()
 
 
 def audit_text(found: dict[str, Any]) -> str:

@@ -1,48 +1,69 @@
-"""Visits made by hand: how many persons did what in which cell."""
+"""Small visits made by hand for the audits: one value a person and cell unless said otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import h3
 import pandas as pd
 
 import geodiv as gd
+from geodiv import audits
 
-CENTRE = h3.latlng_to_cell(60.17, 24.94, 8)
-RING = sorted(h3.grid_ring(CENTRE, 1))
-FAR = sorted(h3.grid_ring(CENTRE, 12))[0]
-"""A cell, the six cells around it, and one that none of them reaches."""
+CELL = gd.ColumnGrid("cell")
 
-ROW = [CENTRE]
-for _ in range(7):
-    ROW.append(
-        max(set(h3.grid_ring(ROW[-1], 1)) - set(h3.grid_disk(CENTRE, len(ROW) - 1)), key=h3.cell_to_latlng)
+
+def visits(cells: Mapping[str, Mapping[str, int]], column: str = "poi") -> pd.DataFrame:
+    """One row a person: so many persons of each value in each cell, nobody in two cells."""
+    rows = [
+        (f"{cell}-{value}-{i}", cell, value)
+        for cell, mix in cells.items()
+        for value, n in mix.items()
+        for i in range(n)
+    ]
+    return pd.DataFrame(rows, columns=["who", "cell", column])
+
+
+def enforced(
+    frame: pd.DataFrame, policy: gd.Policy, *attributes: Any, grid: Any = CELL, count_min: int = 1
+) -> gd.Outcome:
+    table = gd.tabulate(frame, grid=grid, person="who", attributes=list(attributes) or [gd.Nominal("poi")])
+    return gd.enforce(table, policy, gd.Publication(count_min=count_min))
+
+
+def facts(frame: pd.DataFrame, *attributes: Any, grid: Any = CELL) -> audits.Facts:
+    return audits.Facts.read(
+        frame, grid=grid, person="who", attributes=list(attributes) or [gd.Nominal("poi")]
     )
-"""Cells in a row: each touches the one before and the one after, and no other of the row."""
-
-FIRST, SECOND = sorted([CENTRE, RING[0]])
 
 
-def visits(counts: Mapping[str, Mapping[Any, int]], shared: bool = False) -> pd.DataFrame:
-    """One visit a person, who did one thing; persons of different cells differ unless they are `shared`."""
-    rows = []
-    for cell, values in counts.items():
-        persons = (f"p{i}" if shared else f"{cell}-{i}" for i in range(10**6))
-        rows += [(cell, next(persons), value) for value, n in values.items() for _ in range(n)]
-    return pd.DataFrame(rows, columns=["cell", "person", "activity"])
+def with_counts(
+    release: gd.Release, cell: str, counts: Mapping[str, int | None], attribute: str = "poi"
+) -> gd.Release:
+    """A release in which one zone says other counts; shares, top and effective count follow, as a forger would do."""
+    rows = release.counts[(release.counts["cell_id"] == cell) & (release.counts["attribute"] == attribute)]
+    hidden = any(n is None for n in counts.values())
+    total = sum(n or 0 for n in counts.values())
+    new = pd.DataFrame(
+        {
+            "cell_id": cell,
+            "attribute": attribute,
+            "value": list(counts),
+            "level": int(rows["level"].iloc[0]),
+            "persons": pd.array(list(counts.values()), dtype="Int64"),
+            "share": [float("nan") if hidden else (n or 0) / total for n in counts.values()],
+        }
+    )
+    table = pd.concat([release.counts.drop(rows.index), new], ignore_index=True)
+    cells = release.cells.copy()
+    at = cells["cell_id"] == cell
+    shown = {value: n for value, n in counts.items() if n is not None}
+    cells.loc[at, f"{attribute}_top"] = max(shown, key=lambda v: shown[v]) if shown else None
+    effective = float("nan") if hidden else float(gd.entropy_diversity(list(counts.values())))
+    cells.loc[at, f"{attribute}_effective"] = effective
+    return replace(release, counts=table, cells=cells)
 
 
-def tabulate(source: pd.DataFrame | Mapping[str, Mapping[Any, int]], *attributes: Any) -> gd.Tabulation:
-    """The table of visits, or of counts as for `visits`, by the cell ids that they carry."""
-    frame = source if isinstance(source, pd.DataFrame) else visits(source)
-    attributes = attributes or (gd.Nominal("activity"),)
-    return gd.tabulate(frame, grid=gd.ColumnGrid("cell"), person="person", attributes=attributes)
-
-
-def score(source: Any, *attributes: Any, **policy: Any) -> pd.DataFrame:
-    """Scores of the first attribute, by cell id, k 2 unless given."""
-    table = tabulate(source, *attributes)
-    found = gd.score(table, gd.Policy(**{"k_min": 2, **policy}))
-    return found[found["attribute"] == table.attributes[0].column].set_index("cell_id")
+def with_metadata(release: gd.Release, **changes: Any) -> gd.Release:
+    return replace(release, metadata={**release.metadata, **changes})

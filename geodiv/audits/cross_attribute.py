@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -50,7 +51,12 @@ class Crossed:
 
 
 def cross_attribute(
-    facts: Facts, policy: Policy, release: Release | None = None, *, persons_min: int | None = None
+    facts: Facts,
+    policy: Policy,
+    release: Release | None = None,
+    *,
+    told: Sequence[str] | None = None,
+    persons_min: int | None = None,
 ) -> Crossed:
     """What a reader who knows one attribute of a visit learns of another, in every zone.
 
@@ -63,6 +69,8 @@ def cross_attribute(
         l_min of each attribute.
     release : Release, optional
         Its zones; without it, the cells with k_min persons.
+    told : sequence of str, optional
+        The columns that may not be disclosed, all unless named: that a diagnosis names the facility is no news.
     persons_min : int, optional
         Persons that a group needs to be looked at, k_min unless given: one person's visits always tell all.
 
@@ -89,14 +97,15 @@ def cross_attribute(
         joint = rows.groupby(["zone", *PAIR]).size().rename("persons").reset_index()
         groups = _groups(rows, joint)
         large = groups[groups["persons"] >= least]
-        known, told = facts.attributes[a].column, facts.attributes[b].column
-        row = [known, told, theil_u(joint), np.nan, None, None, None]
+        known, other = facts.attributes[a].column, facts.attributes[b].column
+        row = [known, other, theil_u(joint), np.nan, None, None, None]
         if len(large):
             worst = large.sort_values(["conditional", "zone", "known"]).iloc[0]
             value = facts.spaces[a].values[int(worst["known"])]
             row[3:] = [worst["conditional"], str(ids[int(worst["zone"])]), value, int(worst["persons"])]
         pairs.append(row)
-        disclosures.append(_disclosed(facts, policy, zone, ids, large, a, b))
+        if told is None or other in told:
+            disclosures.append(_disclosed(facts, policy, zone, ids, large, a, b))
     return Crossed(
         pd.DataFrame(pairs, columns=[*PAIR, "uncertainty", "worst", "cell_id", "value", "persons"]),
         pd.concat(disclosures, ignore_index=True) if disclosures else pd.DataFrame(columns=PAIR),

@@ -112,7 +112,7 @@ def difference(release: Release, other: Release) -> Difference:
     return Difference(
         names,
         overlaps[["cell_id", "other_id", "relation", "persons", "other_persons"]],
-        pd.DataFrame(found, columns=COLUMNS),
+        pd.DataFrame(found, columns=COLUMNS, dtype=object).astype({"difference": float, "threshold": float}),
     )
 
 
@@ -173,7 +173,6 @@ def _labels(
     """What subtracting the labels of zones gives."""
     column = pair[0].column
     possible = [_possible(r, one) for r, one in zip(releases, pair, strict=True)]
-    same_values = pair[0].space.levels == pair[1].space.levels
     for a, b, relation in nested[["a", "b", "relation"]].itertuples(index=False):
         levels = int(pair[0].level[a]), int(pair[1].level[b])
         where = (ids[0][a], ids[1][b], relation, column)
@@ -181,19 +180,32 @@ def _labels(
             if relation == "same":
                 yield ("level", *where, None, float(abs(levels[0] - levels[1])), None)
             continue
-        if not same_values:
-            continue
-        names = pair[0].space.levels[levels[0]]
-        (low, high), (other_low, other_high) = possible[0][a], possible[1][b]
-        least = np.maximum(np.maximum(low - other_high, other_low - high), 0.0)
-        most = np.maximum(other_high - low, high - other_low)
+        names, mine, theirs = _aligned(pair, levels[0], possible[0][a], possible[1][b])
+        least = np.maximum(np.maximum(mine[0] - theirs[1], theirs[0] - mine[1]), 0.0)
+        most = np.maximum(theirs[1] - mine[0], mine[1] - theirs[0])
         for at in np.flatnonzero((least > 0) & (most < k_min)):
             yield ("k_min", *where, names[at], float(least[at]), k_min)
-        exact = (low == high).all() and (other_low == other_high).all()
+        exact = (mine[0] == mine[1]).all() and (theirs[0] == theirs[1]).all()
         if exact and least.sum() >= k_min and l_min is not None:
             left = float(effective_count(shares(least)))
             if not meets("l_min", left, l_min):
                 yield ("l_min", *where, None, left, l_min)
+
+
+Interval = tuple[FloatArray, FloatArray]
+
+
+def _aligned(
+    pair: tuple[Published, Published], level: int, mine: Interval, theirs: Interval
+) -> tuple[list[str], Interval, Interval]:
+    """Labels of either release, and their intervals in both; a label that one of them does not have has 0 persons."""
+    names = list(dict.fromkeys(name for one in pair for name in one.space.levels[level]))
+    out = []
+    for one, interval in zip(pair, (mine, theirs), strict=True):
+        position = {name: i for i, name in enumerate(one.space.levels[level])}
+        at = np.array([position.get(name, len(position)) for name in names], dtype=np.int64)
+        out.append(tuple(np.append(end, 0.0)[at] for end in interval))
+    return names, (out[0][0], out[0][1]), (out[1][0], out[1][1])
 
 
 def _possible(release: Release, one: Published) -> dict[int, tuple[FloatArray, FloatArray]]:

@@ -55,7 +55,7 @@ def faults_of(release: Release) -> pd.DataFrame:
         found.append(
             ("unknown attribute", None, column, "counts of an attribute that the metadata does not name")
         )
-    return pd.DataFrame(found, columns=["fault", "cell_id", "attribute", "detail"]).astype(object)
+    return pd.DataFrame(found, columns=["fault", "cell_id", "attribute", "detail"], dtype=object)
 
 
 def _zones(release: Release) -> Iterator[Fault]:
@@ -150,7 +150,9 @@ def _counts(release: Release, one: Published) -> Iterator[Fault]:
                 what = "no counts fit its persons and what is hidden" if n.any() else "it has no counts"
                 yield "impossible counts" if n.any() else "missing counts", str(ids[zone]), column, what
             best = np.where(block.hidden, 0, block.n).argmax(axis=1) if names else np.zeros(0, int)
-            for zone, covered, code in zip(block.rows, list(block.hidden.any(axis=1)), best.tolist(), strict=True):
+            for zone, covered, code in zip(
+                block.rows, np.asarray(block.hidden.any(axis=1)).tolist(), best.tolist(), strict=True
+            ):
                 if not (told[zone] == names[code] or (covered and told[zone] is None)):
                     yield "top", str(ids[zone]), column, "the most common label is another one"
     yield from _derived(release, one)
@@ -208,6 +210,8 @@ def _mix(release: Release, one: Published) -> Iterator[Fault]:
     if not len(release.cells):
         return
     for h, mix in enumerate(one.mix):
+        if np.isnan(mix).all():
+            continue  # the mix of a level that would tell a zone is not published
         if np.isnan(mix).any():
             yield "reference", None, one.column, f"the global mix of level {h} lacks a label"
         elif abs(mix.sum() - 1) > 0.0005 * len(mix) + 1e-9:

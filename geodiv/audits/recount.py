@@ -109,7 +109,7 @@ def recount(release: Release, facts: Facts, policy: Policy, *, file: str | Path 
     return Recount(
         zones=pd.concat(frames, ignore_index=True),
         broken=pd.concat(broken, ignore_index=True),
-        mismatches=pd.DataFrame(found, columns=columns).astype(object),
+        mismatches=pd.DataFrame(found, columns=columns, dtype=object),
         residual=tuple(_residual(facts, policy, mixes.eligible, zone)) if policy.residual else (),
     )
 

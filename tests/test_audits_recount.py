@@ -1,0 +1,161 @@
+"""Recount from the visits, and the truth that only the visits tell: planted faults and figures by hand."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from people import enforced, facts, visits, with_counts, with_metadata
+
+import geodiv as gd
+from geodiv import audits
+
+EVEN = {"clinic": 6, "gym": 6, "retail": 6}
+CITY = {"a": EVEN, "b": {**EVEN, "gym": 7}, "c": {"clinic": 34}}
+POLICY = gd.Policy(k_min=10, l_min=2.5, residual=False)
+
+
+def what(found: audits.Recount) -> set[tuple[str, str | None]]:
+    return set(zip(found.mismatches["what"], found.mismatches["cell_id"], strict=True))
+
+
+def put_back(made: gd.Release, cell: str, counts: dict[str, int]) -> gd.Release:
+    """A release with one more zone in every table, and in the tallies of the metadata."""
+    zone = made.cells.iloc[[0]].assign(cell_id=cell, members=cell, persons=sum(counts.values()))
+    rows = made.counts.iloc[[0]].assign(cell_id=cell, value="clinic", persons=1, share=1.0)
+    forged = replace(
+        made,
+        cells=pd.concat([made.cells, zone], ignore_index=True),
+        counts=pd.concat([made.counts, rows], ignore_index=True),
+    )
+    forged = with_counts(forged, cell, counts)
+    zones = len(forged.cells)
+    remedies = {"publish": zones, "publish_coarsened": 0, "publish_merged": 0}
+    return with_metadata(forged, zones=zones, cells=zones, remedies=remedies, reference={"global": zones})
+
+
+def test_an_honest_release_is_what_the_visits_give() -> None:
+    frame = visits(CITY)
+    made = enforced(frame, POLICY, count_min=3).release
+    found = audits.recount(made, facts(frame), POLICY)
+    assert list(made.cells["cell_id"]) == ["a", "b"]
+    assert not found.failed
+    assert found.zones["effective"].tolist() == pytest.approx([3, gd.entropy_diversity([6, 7, 6])])
+
+
+def test_a_forged_count_is_found_although_the_gates_hold() -> None:
+    frame = visits(CITY)
+    made = enforced(frame, POLICY).release
+    found = audits.recount(with_counts(made, "a", {"clinic": 5, "gym": 7, "retail": 6}), facts(frame), POLICY)
+    assert not len(found.broken)
+    rows = found.mismatches.set_index("value").loc[["clinic", "gym"]]
+    assert rows["published"].tolist() == [5, 7]
+    assert rows["counted"].tolist() == [6, 6]
+
+
+def test_a_suppressed_zone_put_back_fails_its_gates() -> None:
+    frame = visits(CITY)
+    made = enforced(frame, POLICY).release
+    found = audits.recount(put_back(made, "c", {"clinic": 34}), facts(frame), POLICY)
+    assert found.broken.to_dict("records") == [{"cell_id": "c", "attribute": "poi", "gate": "l_min"}]
+    assert {name for name, _ in what(found)} >= {
+        "metadata: not_published",
+        "metadata: coverage",
+        "metadata: persons",
+    }
+
+
+def test_a_zone_suppressed_for_the_rest_put_back_leaves_a_rest_that_is_not_safe() -> None:
+    """c fails; a goes with it, so that the two together are diverse. With a put back c can be told by subtraction."""
+    policy = gd.Policy(k_min=10, l_min=2, residual=True)
+    frame = visits({"a": EVEN, "b": {**EVEN, "gym": 7}, "c": {"clinic": 12}})
+    made = enforced(frame, policy).release
+    assert list(made.cells["cell_id"]) == ["b"]
+    assert audits.recount(made, facts(frame), policy).residual == ()
+    found = audits.recount(put_back(made, "a", EVEN), facts(frame), policy)
+    assert not len(found.broken)
+    assert found.residual == ("a single eligible cell is left out", "poi: what is left out is below l_min")
+
+
+def test_an_unpublished_cell_in_another_table_of_the_file_is_found(tmp_path: Path) -> None:
+    cells = {
+        "88196352e9fffff": EVEN,
+        "88196352edfffff": {**EVEN, "gym": 7},
+        "881963503bfffff": {"clinic": 34},
+    }
+    frame, grid = visits(cells), gd.H3Grid(8, column="cell")
+    made = enforced(
+        frame, gd.Policy(k_min=10, l_min=2.5, ladder=("suppress",), residual=False), grid=grid
+    ).release
+    file = tmp_path / "release.gpkg"
+    made.to_file(file)
+    policy = gd.Policy(k_min=10, l_min=2.5, ladder=("suppress",), residual=False)
+    known = facts(frame, grid=grid)
+    assert not audits.recount(gd.read_release(file), known, policy, file=file).failed
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE notes (remark TEXT)")
+        database.execute("INSERT INTO notes VALUES ('see 881963503bfffff')")
+    found = audits.recount(gd.read_release(file), known, policy, file=file)
+    assert what(found) == {("unpublished cell in the file", "881963503bfffff")}
+
+
+def test_another_policy_is_named() -> None:
+    frame = visits(CITY)
+    made = enforced(frame, POLICY).release
+    found = audits.recount(made, facts(frame), gd.Policy(k_min=10, l_min=2.9, residual=False))
+    assert what(found) == {("policy: gates", None)}
+    stricter = audits.recount(made, facts(frame), gd.Policy(k_min=19, l_min=2.5, residual=False))
+    assert stricter.broken["gate"].tolist() == ["k_min"]
+
+
+def test_an_attribute_that_was_not_read_is_an_error() -> None:
+    frame = visits(CITY).assign(other="x")
+    made = enforced(frame, POLICY).release
+    with pytest.raises(gd.SourceError, match="without it"):
+        audits.recount(made, facts(frame, gd.Nominal("other")), POLICY)
+
+
+def test_the_best_guess_by_hand() -> None:
+    """All: clinic 40, gym 26, retail 6, so the prior's guess is the clinic. a: 6/18 by either guess; b, all 20 at the
+    gym: 1 against 0; c, all 34 at the clinic: 1 by either."""
+    frame = visits({"a": EVEN, "b": {"gym": 20}, "c": {"clinic": 34}})
+    made = enforced(frame, POLICY).release
+    assert list(made.cells["cell_id"]) == ["a"]
+    overall = audits.truth(made, facts(frame), POLICY).overall.set_index("stage")
+    before = (6 + 20 + 34) / 72
+    prior = (6 + 0 + 34) / 72
+    assert overall.loc["before", ["success", "prior_success", "advantage"]].tolist() == pytest.approx(
+        [before, prior, before - prior]
+    )
+    assert overall.loc["before", ["worst_zone", "worst_success", "worst_prior"]].tolist() == ["b", 1.0, 0.0]
+    assert overall.loc["after", ["zones", "success", "prior_success"]].tolist() == pytest.approx(
+        [1, 1 / 3, 1 / 3]
+    )
+
+
+def test_a_person_with_two_values_is_guessed_right_by_either() -> None:
+    frame = pd.DataFrame({"who": [*range(10), *range(10)], "cell": "a", "poi": ["bar"] * 10 + ["gym"] * 10})
+    made = enforced(frame, gd.Policy(k_min=10, residual=False)).release
+    overall = audits.truth(made, facts(frame), gd.Policy(k_min=10, residual=False)).overall
+    assert overall["success"].tolist() == [1.0, 1.0]
+
+
+def test_facts_count_persons_once() -> None:
+    """15 persons at the shop, 5 of them in transit too, 4 at the food hall; each came twice."""
+    rows = (
+        [(i, "shop") for i in range(15)]
+        + [(i, "transit") for i in range(5)]
+        + [(i, "food") for i in range(4)]
+    )
+    frame = pd.DataFrame([*rows, *rows], columns=["who", "poi"]).assign(cell="a")
+    known = facts(frame)
+    zone = np.zeros(1, dtype=np.int64)
+    assert known.persons(zone, 1).tolist() == [15]
+    assert known.spaces[0].values == ("food", "shop", "transit")
+    assert known.counts(0, 0, zone, 1).tolist() == [[4, 15, 5]]
+    assert known.visits(0, zone, 1).tolist() == [[8, 30, 10]]
