@@ -9,7 +9,7 @@ The names below are the public interface; each is loaded when it is first used, 
 #   2 pure knowledge        measures grids
 #   3 counting people       sources intake engines tabulation
 #   4 judging               reference scores districts counsel
-#   5 acting                remedies release verify enforcement textbook audits
+#   5 acting                remedies subtraction release verify enforcement textbook audits
 #   6 leaving the building  columns atomic sidecar styles extensions shares geopackage partial geoparquet onelayer
 #                           formats work policy_file reference_files run demo recognise cellsize suggest summary info
 #                           progress flags targets sweep_files cli_audits cli

@@ -83,9 +83,36 @@ class Release:
 
         write(self, path, overwrite=overwrite)
 
-    def explore(self, **options: Any) -> Any:
-        """An interactive map of the published zones by remedy (needs the ``map`` extra and internet for its tiles)."""
-        return gpd.GeoDataFrame(self.cells).explore("remedy", **options)
+    def explore(self, column: str = "remedy", **options: Any) -> Any:
+        """An interactive map of the published zones, coloured by remedy unless told otherwise: a folium Map.
+
+        Parameters
+        ----------
+        column : str
+            Of `cells`.
+        **options
+            As for ``GeoDataFrame.explore``.
+
+        Raises
+        ------
+        UsageError
+            The ``map`` extra is not installed, or the zones have no outlines. Its background needs internet;
+            ``geodiv map`` writes a page that needs none.
+        """
+        from .notebook import explored
+
+        return explored(self, column, **options)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The published zones by remedy with matplotlib (the ``map`` extra): the Axes; see `geodiv.plots` for more."""
+        from .plots import remedy_map
+
+        return remedy_map(self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        from .notebook import release_html
+
+        return release_html(self)
 
 
 def release_of(
@@ -116,7 +143,7 @@ def release_of(
         cells=cells,
         counts=_counts(judge.table, ids, levels, shown),
         taxonomy=taxonomy_table(judge.table.attributes),
-        reference=_reference(judge, counts, levels, shown, publication.count_min),
+        reference=_reference(judge, counts, levels),
         metadata=_metadata(judge, counts, cells, scope, rounds, publication, run_text),
     )
 
@@ -134,12 +161,6 @@ class Shown:
     persons: IntArray
     hidden: NDArray[np.bool_]
     share: NDArray[np.float64]
-
-    def covered(self, zones: int) -> NDArray[np.bool_]:
-        """(zones,) whether a zone has a hidden count."""
-        covered = np.zeros(zones, bool)
-        covered[self.zone[self.hidden]] = True
-        return covered
 
 
 def _shown(space: LabelSpace, counts: Counts, attribute: int, level: IntArray, count_min: int) -> Shown:
@@ -213,8 +234,10 @@ def _tops(space: LabelSpace, shown: Shown, level: IntArray) -> NDArray[np.object
 
 def _effective(counts: Counts, attribute: int, level: IntArray, shown: Shown) -> NDArray[np.float64]:
     """(zones,) effective count at the finest level; nan where the zone is coarser or hides a count."""
+    covered = np.zeros(len(level), bool)
+    covered[shown.zone[shown.hidden]] = True
     effective = np.full(len(level), np.nan)
-    rows = np.flatnonzero((level == 0) & ~shown.covered(len(level)))
+    rows = np.flatnonzero((level == 0) & ~covered)
     effective[rows] = effective_count(shares(counts.labels[attribute][0][rows].todense()))
     return effective
 
@@ -289,13 +312,11 @@ def taxonomy_table(attributes: tuple[Attribute, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["attribute", *names, "name", "version", "digest"], dtype=object)
 
 
-def _reference(
-    judge: Judge, counts: Counts, levels: IntArray, shown: list[Shown], count_min: int
-) -> pd.DataFrame:
+def _reference(judge: Judge, counts: Counts, levels: IntArray) -> pd.DataFrame:
     """The global mix of each level, but where taking the map off it would tell a zone."""
     rows = []
     for a, (attribute, space) in enumerate(zip(judge.table.attributes, judge.table.spaces, strict=True)):
-        safe = tells_no_zone(judge, counts, a, levels[:, a], shown[a].covered(len(levels)), count_min)
+        safe = tells_no_zone(judge, counts, a, levels[:, a])
         for level in np.flatnonzero(safe).tolist():
             pooled = judge.references.overall[a][level]
             if pooled.sum() > 0:
@@ -368,9 +389,13 @@ def policy_record(policy: Policy) -> dict[str, Any]:
         record |= {"order": reference.order, "max_order": reference.max_order}
     if isinstance(reference, Ring | Region | Weights):
         record |= {"min_persons": reference.min_persons, "fallback": reference.fallback}
+    maps = [
+        {"attribute": p.attribute, "name": p.name, "places": p.total, "digest": p.digest} for p in policy.places
+    ]
     return {
         "gates": gates,
         "reference": record,
+        **({"places": maps} if maps else {}),
         "ladder": list(policy.ladder),
         "recode_scope": policy.recode_scope,
         "max_members": policy.max_members,

@@ -28,6 +28,7 @@ DEFAULTS: dict[str, Any] = {
     "max_rounds": 20,
     "residual": True,
     "count_min": 3,
+    "places": {},
 }
 RING = {"order": 1, "min_persons": 1, "fallback": "global"}
 Shares = Mapping[str, Fraction]
@@ -330,8 +331,32 @@ def judge(t: Table, zone: frozenset[str], a: int, level: int) -> Judged:
         prior = {v: wide[up[v]] * q[v] for v in labels.levels[0]} if weights else {}
         persons, touched = len(t.people(zone)), t.touched(zone, a)
         measures = measured(labels, level, belief, prior, n, persons, touched, t.gates(a)["c_l"])
-        t.seen[key] = Judged(p, belief, measures, failing(measures, t.gates(a), scope == "none"))
+        fails = set(failing(measures, t.gates(a), scope == "none"))
+        if level > 0 and t.attributes[a].column in t.policy["places"]:
+            q = by_places(t.policy["places"][t.attributes[a].column], zone, labels, level, q)
+            other = {v: p[up[v]] * q[v] for v in labels.levels[0]}
+            before = {v: wide[up[v]] * q[v] for v in labels.levels[0]} if weights else {}
+            seen = measured(labels, level, other, before, n, persons, touched, t.gates(a)["c_l"])
+            fails |= set(failing(seen, t.gates(a), scope == "none"))
+        ordered = tuple(gate for gate in (*GATES, "no_reference") if gate in fails)
+        t.seen[key] = Judged(p, belief, measures, ordered)
     return t.seen[key]  # type: ignore[no-any-return]
+
+
+def by_places(
+    inventory: Mapping[str, Mapping[str, int]],
+    zone: frozenset[str],
+    labels: Labels,
+    level: int,
+    q: Mapping[str, Fraction],
+) -> dict[str, Fraction]:
+    """q(v | c, z) of the reader with a map: by the places in the zone, as before where a class has none."""
+    there = {v: sum(inventory.get(cell, {}).get(v, 0) for cell in zone) for v in labels.levels[0]}
+    mapped = {}
+    for v in labels.levels[0]:
+        every = sum(n for w, n in there.items() if labels.above[level][w] == labels.above[level][v])
+        mapped[v] = Fraction(there[v], every) if every else q[v]
+    return mapped
 
 
 def measured(
@@ -755,15 +780,12 @@ def reference_rows(t: Table, published: Sequence[Zone]) -> list[dict[str, Any]]:
 
 
 def tells_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> bool:
-    """Whether what does not show a level is nothing, less than the rounding of Q, or safe: two zones that hold l."""
+    """Whether what does not show a level is less than the rounding of Q, or safe: two zones that hold l."""
     labels, whole = t.labels[a], t.whole(a, 0)
     shows = [z for z in published if z.levels[a] <= level]
     away = set(t.eligible) - {cell for z in shows for cell in z.members}
     each = {cell: t.counts([cell], a, level) for cell in t.eligible}
     half = Fraction(1, 2000) * sum(sum(n.values()) for n in each.values())
-    if not away:
-        dark = [z for z in shows if hidden(t.counts(z.members, a, z.levels[a]), t.policy["count_min"])]
-        return not dark or half >= t.policy["count_min"]
     rest = {label: sum(each[cell][label] for cell in away) for label in labels.levels[level]}
     coarser = [z for z in published if z.members & away]
     if sum(rest.values()) <= half:
@@ -774,12 +796,7 @@ def tells_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> bo
         return True
     q, up = inside(labels, level, whole, whole), labels.above[level]
     mix = {v: shares(rest)[up[v]] * q[v] for v in labels.levels[0]}
-    beliefs = [mix]
-    for z in coarser:
-        p, up = shares(t.counts(z.members, a, z.levels[a])), labels.above[z.levels[a]]
-        q = inside(labels, z.levels[a], mix, whole)
-        beliefs.append({v: p[up[v]] * q[v] for v in labels.levels[0]})
-    return all(holds("l_min", effective(belief), t.gates(a)["l_min"]) for belief in beliefs)
+    return holds("l_min", effective(mix), t.gates(a)["l_min"])
 
 
 def metadata(t: Table, published: Sequence[Zone], rounds: int, not_published: int) -> dict[str, Any]:

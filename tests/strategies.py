@@ -26,6 +26,14 @@ SQUARES = {f"r{row} c{column}": (column, row) for row in range(8, 12) for column
     "r1 c12": (12, 1)
 }
 """Lattice cells by id: text order is not number order, there is white space, and the last one lies apart."""
+METRIC = {
+    f"CRS3067RES500mN{6_700_000 + 500 * row}E{98_500 + 500 * column}": (column, row)
+    for column, row in SQUARES.values()
+}
+"""The same lattice as squares of a metric grid, located by coordinates; eastings pass from five digits to six."""
+PLACES = {"zones": SQUARES, "zones by points": SQUARES, "square": METRIC}
+KINDS = ("h3", "zones", "h3", "zones", "h3 by points", "zones by points", "square", "column", "names")
+"""H3 cells and zones by id or by coordinates, squares by coordinates, H3 ids in a column grid, ids without a place."""
 THRESHOLDS: dict[str, list[float]] = {
     "l_min": [2, 1.5, 1.8, 2.5, 3, 1],
     "t_max": [0.3, 0.2, 0.4, 0.5, 0.1, 0, 1],
@@ -82,7 +90,7 @@ class Subject:
 class World:
     """One case: everything that decides a release, as plain data."""
 
-    lattice: bool
+    kind: str  # one of KINDS
     visits: tuple[tuple[str, Any, tuple[Any, ...]], ...]  # cell id, person, raw value of each attribute
     subjects: tuple[Subject, ...]
     gates: Mapping[str, Any]
@@ -91,13 +99,17 @@ class World:
     count_min: int
 
     def visits_frame(self) -> pd.DataFrame:
-        """Columns cell, person, and one per attribute."""
+        """Columns cell, person, lon and lat where the grid goes by them, and one per attribute."""
         import pandas as pd
 
         columns: dict[str, list[Any]] = {
             "cell": [v[0] for v in self.visits],
             "person": [v[1] for v in self.visits],
         }
+        if self.kind in ("h3 by points", "zones by points", "square"):
+            at = {cell: self.point(cell) for cell in {v[0] for v in self.visits}}
+            columns["lon"] = [at[v[0]][0] for v in self.visits]
+            columns["lat"] = [at[v[0]][1] for v in self.visits]
         for i, subject in enumerate(self.subjects):
             columns[subject.declared.column] = [v[2][i] for v in self.visits]
         return pd.DataFrame(columns)
@@ -106,10 +118,26 @@ class World:
         return [subject.attribute() for subject in self.subjects]
 
     def grid(self) -> Any:
-        """A grid whose cell ids stand in the column `cell`."""
+        """The grid; cell ids, where it reads them, stand in the column `cell`."""
+        from geodiv.grids.column import ColumnGrid
         from geodiv.grids.h3 import H3Grid
+        from geodiv.grids.square import SquareGrid
 
-        return lattice_grid() if self.lattice else H3Grid(8, column="cell")
+        if self.kind == "square":
+            return SquareGrid(500, crs="EPSG:3067")
+        if self.kind in ("column", "names"):
+            return ColumnGrid("cell")
+        column = None if self.kind.endswith("by points") else "cell"
+        return lattice_grid(column) if self.kind in PLACES else H3Grid(8, column=column)
+
+    def point(self, cell: str) -> tuple[float, float]:
+        """Longitude and latitude of a cell's centre."""
+        if self.kind not in PLACES:
+            lat, lon = h3.cell_to_latlng(cell)
+            return lon, lat
+        column, row = PLACES[self.kind][cell]
+        east, north = (98_500, 6_700_000) if self.kind == "square" else (0, 0)
+        return degrees(east + 500 * column + 250, north + 500 * row + 250)
 
     def policy(self) -> geodiv.policy.Policy:
         from geodiv.policy import Global, Policy, Region, Ring, Weights
@@ -132,8 +160,10 @@ class World:
     def near(self, order: int) -> dict[str, set[str]]:
         """Occupied cells within `order` steps of each occupied cell, itself excluded."""
         cells = {v[0] for v in self.visits}
-        if self.lattice:
-            at = {c: SQUARES[c] for c in cells}
+        if self.kind == "names":
+            return {a: set() for a in cells}
+        if self.kind in PLACES:
+            at = {c: PLACES[self.kind][c] for c in cells}
             apart = {
                 (a, b): max(abs(at[a][0] - at[b][0]), abs(at[a][1] - at[b][1])) for a in cells for b in cells
             }
@@ -154,7 +184,15 @@ class World:
 
 
 @cache
-def lattice_grid() -> Any:
+def degrees(x: float, y: float) -> tuple[float, float]:
+    """Longitude and latitude of a point in EPSG:3067."""
+    from pyproj import Transformer
+
+    return Transformer.from_crs("EPSG:3067", "EPSG:4326", always_xy=True).transform(x, y)  # type: ignore[no-any-return]
+
+
+@cache
+def lattice_grid(column: str | None) -> Any:
     """Squares of 500 m as zones, every square between the lattice cells included."""
     import geopandas as gpd
     import shapely
@@ -166,7 +204,7 @@ def lattice_grid() -> Any:
     boxes = [shapely.box(500 * x, 500 * y, 500 * x + 500, 500 * y + 500) for x, y in places]
     ids = [names.get(place, f"empty {place[0]} {place[1]}") for place in places]
     layer = gpd.GeoDataFrame({"zone": ids}, geometry=boxes, crs="EPSG:3067")
-    return ZoneGrid(layer, id="zone", column="cell")
+    return ZoneGrid(layer, id="zone", column=column)
 
 
 # --- attributes ---------------------------------------------------------------------------------------------
@@ -316,8 +354,10 @@ def remedies(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     """A world of 3 to 14 cells, 5 to 40 persons and one or two attributes."""
-    lattice = draw(st.booleans())
-    everywhere = list(SQUARES if lattice else H3_CELLS)
+    kind = draw(st.sampled_from(KINDS))
+    everywhere = list(PLACES.get(kind, H3_CELLS))
+    if kind == "names":
+        everywhere = [f"c-{i}" for i in range(len(H3_CELLS))]
     seed = draw(st.integers(0, 9999))
     cells = [everywhere[i] for i in np.random.default_rng(seed).permutation(len(everywhere))]
     cells = cells[: draw(st.integers(3, 14))]
@@ -336,5 +376,5 @@ def worlds(draw: st.DrawFn) -> World:
         elif "l_min" in gates:
             gates["l_min"] = min(gates["l_min"], most)
     return World(
-        lattice, rows, kinds, gates, draw(references(cells)), draw(remedies()), draw(st.integers(1, 4))
+        kind, rows, kinds, gates, draw(references(cells)), draw(remedies()), draw(st.integers(1, 4))
     )
