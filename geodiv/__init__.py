@@ -5,14 +5,14 @@ The names below are the public interface; each is loaded when it is first used, 
 """
 
 # The floors of the house. Imports go down, or up the list inside a floor:
-#   1 what we talk about    arrays text errors taxonomy ground labels attribute policy publication plan
-#   2 pure knowledge        measures grids
+#   1 what we talk about    arrays text errors taxonomy ground labels attribute places policy publication plan
+#   2 pure knowledge        measures grids sketch
 #   3 counting people       sources intake engines tabulation
-#   4 judging               reference scores districts counsel
-#   5 acting                remedies subtraction release verify enforcement textbook audits
+#   4 judging               inventory reference scores districts counsel
+#   5 acting                remedies subtraction release verify enforcement place_findings taxonomies textbook audits
 #   6 leaving the building  columns atomic sidecar styles extensions shares geopackage partial geoparquet onelayer
-#                           formats work policy_file reference_files run demo recognise cellsize suggest summary info
-#                           progress flags targets sweep_files cli_audits cli
+#                           formats work policy_file reference_files place_files run demo recognise cellsize suggest summary info
+#                           progress flags targets sweep_files cli_audits taxonomy_plot cli_taxonomy cli
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ _HOME = {
     "Ring": "policy",
     "Region": "policy",
     "Weights": "policy",
+    "Places": "places",
+    "read_places": "place_files",
+    "place_report": "place_findings",
+    "Wishes": "taxonomies.wishes",
+    "diff_taxonomies": "taxonomies.diff",
+    "suggest_taxonomy": "taxonomies.suggest",
+    "check_taxonomy": "taxonomies.check",
     "Publication": "publication",
     "Plan": "plan",
     "H3Grid": "grids.h3",
@@ -105,6 +112,9 @@ if TYPE_CHECKING:
     from .grids.h3 import H3Grid as H3Grid
     from .grids.square import SquareGrid as SquareGrid
     from .grids.zones import ZoneGrid as ZoneGrid
+    from .place_files import read_places as read_places
+    from .place_findings import place_report as place_report
+    from .places import Places as Places
     from .plan import Plan as Plan
     from .policy import Global as Global
     from .policy import Policy as Policy
@@ -118,6 +128,10 @@ if TYPE_CHECKING:
     from .scores import score as score
     from .tabulation import Tabulation as Tabulation
     from .tabulation import tabulate as tabulate
+    from .taxonomies.check import check_taxonomy as check_taxonomy
+    from .taxonomies.diff import diff_taxonomies as diff_taxonomies
+    from .taxonomies.suggest import suggest_taxonomy as suggest_taxonomy
+    from .taxonomies.wishes import Wishes as Wishes
     from .taxonomy import Taxonomy as Taxonomy
     from .textbook import cell_attribute_table as cell_attribute_table
     from .textbook import closeness as closeness

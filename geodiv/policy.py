@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .attribute import Attribute
 from .errors import PolicyError, did_you_mean, listed
+from .places import Places
 
 Remedy = Literal["recode", "merge", "suppress"]
 RecodeScope = Literal["zone", "release"]
@@ -242,6 +243,9 @@ class Policy:
     max_rounds : int, default 20
     residual : bool, default True
         Whether the eligible cells that are not published must be safe as a group, against subtraction.
+    places : tuple of Places, optional
+        What a reader with a map knows, for some attributes. A coarser label must then pass every gate for two
+        readers: the one who knows the reference, and the one who spreads it over the places of the zone as well.
 
     Raises
     ------
@@ -267,6 +271,7 @@ class Policy:
     max_members: int = 7
     max_rounds: int = 20
     residual: bool = True
+    places: tuple[Places, ...] = ()
 
     def __post_init__(self) -> None:
         _plain(self)
@@ -285,6 +290,18 @@ class Policy:
         _whole("max_rounds", self.max_rounds, 1)
         if not isinstance(self.residual, bool):
             raise PolicyError(f"residual: expected true or false, got {self.residual!r}.")
+        self._check_places()
+
+    def _check_places(self) -> None:
+        places = (self.places,) if isinstance(self.places, Places) else self.places
+        if not isinstance(places, tuple | list) or not all(isinstance(p, Places) for p in places):
+            raise PolicyError(
+                "places: expected Places (read_places(path, grid, attribute) reads a map), got something else."
+            )
+        names = [p.attribute for p in places]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise PolicyError(f"places: expected one map an attribute, got several for {listed(twice)}.")
+        object.__setattr__(self, "places", tuple(places))
 
     def thresholds(self, attribute: Attribute | None = None) -> Gates:
         """The gates of the policy, with those of one attribute over them."""

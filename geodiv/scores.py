@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import geopandas as gpd
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .arrays import CSR, BoolArray, FloatArray, IntArray
+from .inventory import places_of
 from .labels import LabelSpace
 from .measures import (
     distinct,
@@ -27,6 +28,7 @@ from .measures import (
     top_share,
     tree_distance,
     within_class,
+    within_places,
 )
 from .plan import Plan
 from .policy import GATES, Gates, Policy, meets
@@ -104,6 +106,8 @@ class Judge:
         Starting levels.
     allowed : tuple over attributes of (levels,) bool
         Levels that remedies may publish.
+    places : tuple over attributes of (cells, values) sparse int64, or None
+        Places of each value in each cell, where the policy has a map for the attribute.
     """
 
     table: Tabulation
@@ -111,6 +115,7 @@ class Judge:
     references: References
     start: tuple[int, ...]
     allowed: tuple[BoolArray, ...]
+    places: tuple[CSR | None, ...]
 
     @classmethod
     def of(cls, table: Tabulation, policy: Policy) -> Judge:
@@ -121,12 +126,12 @@ class Judge:
         start = tuple(a.level for a in table.attributes)
         rises = "recode" in policy.ladder
         allowed = tuple(_allowed(s, a, rises) for s, a in zip(table.spaces, start, strict=True))
-        return cls(table, policy, References.of(table, policy), start, allowed)
+        return cls(table, policy, References.of(table, policy), start, allowed, places_of(table, policy))
 
     def starting_at(self, levels: tuple[int, ...]) -> Judge:
         """The judge that allows one level only for each attribute."""
         allowed = tuple(_allowed(s, h, False) for s, h in zip(self.table.spaces, levels, strict=True))
-        return Judge(self.table, self.policy, self.references, levels, allowed)
+        return replace(self, start=levels, allowed=allowed)
 
     def gates(self, attribute: int) -> Gates:
         """The thresholds of one attribute."""
@@ -177,21 +182,31 @@ class Judge:
         overall = self.references.overall[attribute]
         everywhere = within_class(overall[0], up, labels, overall[0])
         global_prior = spread(shares(overall[level]), everywhere, up)
+        above = np.broadcast_to(shares(overall[level]), n.shape)
         if against.local[rows].any():
             pooled = self.references.pooled(against, attribute, level, rows)
             finest = pooled if level == 0 else self.references.pooled(against, attribute, 0, rows)
-            within = within_class(finest, up, labels, overall[0])
-            prior = spread(shares(pooled), within, up)
+            within, above = within_class(finest, up, labels, overall[0]), shares(pooled)
+            prior = spread(above, within, up)
         else:
             within, prior = everywhere, np.broadcast_to(global_prior, (len(n), len(up)))
         known = against.known[rows]
         if not known.all():
             within = np.where(known[:, None], within, everywhere)
             prior = np.where(known[:, None], prior, np.nan)
-        belief = spread(shares(n), within, up)
         persons = counts.persons[rows]
         touched = counts.tier[rows, attribute] / np.maximum(persons, 1)
-        return _judged(space, gates, level, n, persons, touched, belief, prior, global_prior, known)
+
+        def judged(belief: FloatArray, prior: FloatArray) -> Measures:
+            return _judged(space, gates, level, n, persons, touched, belief, prior, global_prior, known)
+
+        found = judged(spread(shares(n), within, up), prior)
+        inventory = self.places[attribute]
+        if inventory is None or level == 0:
+            return found
+        mapped = within_places((counts.members[rows] @ inventory).todense(), up, labels, within)
+        prior = np.where(known[:, None], spread(above, mapped, up), np.nan)
+        return replace(found, fails=found.fails | judged(spread(shares(n), mapped, up), prior).fails)
 
 
 def _judged(

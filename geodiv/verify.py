@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from .arrays import BoolArray, FloatArray, IntArray
+from .arrays import CSR, BoolArray, FloatArray, IntArray
 from .engines.protocol import Groups
 from .errors import VerificationError
+from .inventory import places_of
+from .labels import LabelSpace
 from .measures import (
     effective_count,
     max_lift,
@@ -25,7 +27,7 @@ from .measures import (
     within_class,
 )
 from .plan import Plan
-from .policy import Global, Policy, Region, Ring, Weights, meets
+from .policy import Gates, Global, Policy, Region, Ring, Weights, meets
 from .reference import weights_matrix
 from .tabulation import Tabulation
 
@@ -47,11 +49,13 @@ def broken_zones(table: Tabulation, policy: Policy, plan: Plan) -> IntArray:
     persons = table.engine.count(table.contributions, Groups(None, cells, None, zone, len(zones)))
     holds = np.asarray(meets("k_min", persons, policy.k_min))
     around = _around(table, policy, cells, zone, len(zones))
+    maps = places_of(table, policy)
     for attribute in range(len(table.attributes)):
         level = plan.level[zones, attribute]
         for h in np.unique(level):
             at = np.flatnonzero(level == h)
-            holds[at] &= _holds(table, policy, attribute, int(h), cells, zone, at, persons, around)
+            place = maps[attribute] if h > 0 else None
+            holds[at] &= _holds(table, policy, attribute, int(h), cells, zone, at, persons, around, place)
     return zones[~holds]
 
 
@@ -65,37 +69,47 @@ def _holds(
     at: IntArray,
     persons: IntArray,
     around: pd.DataFrame,
+    places: CSR | None,
 ) -> BoolArray:
-    """(zones at a level,) whether each holds every gate of the attribute."""
+    """(zones at a level,) whether each holds every gate of the attribute, for every reader."""
     space, gates = table.spaces[attribute], policy.thresholds(table.attributes[attribute])
     position = np.full(len(persons), -1, dtype=np.int64)
     position[at] = np.arange(len(at))
     inside = position[zone] >= 0
     n = _count(table, attribute, level, cells[inside], position[zone[inside]], len(at))
-    prior, belief, known = _beliefs(table, policy, attribute, level, n, around, position)
-    tier, certain = space.sensitive[0], space.certain[level]
-    incidence = np.where(certain, n / persons[at][:, None], 0.0).max(axis=1, initial=0.0)
-    smallest = np.where(n > 0, n, np.inf).min(axis=1, initial=np.inf)
+    certain = space.certain[level]
     measured = {
-        "l_min": effective_count(belief),
-        "share_max": top_share(belief, tier),
-        "incidence_max": incidence,
-        "label_min": smallest,
-        "tier_max": tier_share(belief, tier),
-        "t_max": np.where(known, tree_distance(belief, prior, space.tree), np.nan),
-        "shift_max": np.where(known, max_shift(belief, prior, tier), np.nan),
-        "lift_max": np.where(known, max_lift(belief, prior, tier), np.nan),
+        "incidence_max": np.where(certain, n / persons[at][:, None], 0.0).max(axis=1, initial=0.0),
+        "label_min": np.where(n > 0, n, np.inf).min(axis=1, initial=np.inf),
     }
-    if gates.c_l is not None:
-        measured["c_max"] = recursive_c(belief, gates.c_l)
     if gates.tier_incidence_max is not None:
         touched = _touched(table, attribute, cells[inside], position[zone[inside]], len(at))
         measured["tier_incidence_max"] = touched / persons[at]
-    holds = np.ones(len(at), bool)
-    for gate, x in measured.items():
-        if (threshold := getattr(gates, gate)) is not None:
-            holds &= meets(gate, x, threshold)
-    return holds
+    held = [meets(g, x, getattr(gates, g)) for g, x in measured.items() if getattr(gates, g) is not None]
+    here = None
+    if places is not None:
+        here = np.zeros((len(at), len(space.values)))
+        np.add.at(here, position[zone[inside]], np.asarray(places[cells[inside]].todense(), dtype=float))
+    for prior, belief in _beliefs(table, policy, attribute, level, n, around, position, here):
+        held.append(_believed(space, gates, prior, belief))
+    return np.all([np.ones(len(at), bool), *held], axis=0)
+
+
+def _believed(space: LabelSpace, gates: Gates, prior: FloatArray, belief: FloatArray) -> BoolArray:
+    """(zones,) whether what one reader believes holds every gate; the prior is nan where there is no reference."""
+    tier = space.sensitive[0]
+    measured = {
+        "l_min": effective_count(belief),
+        "share_max": top_share(belief, tier),
+        "tier_max": tier_share(belief, tier),
+        "t_max": tree_distance(belief, prior, space.tree),
+        "shift_max": max_shift(belief, prior, tier),
+        "lift_max": max_lift(belief, prior, tier),
+    }
+    if gates.c_l is not None:
+        measured["c_max"] = recursive_c(belief, gates.c_l)
+    held = [meets(g, x, getattr(gates, g)) for g, x in measured.items() if getattr(gates, g) is not None]
+    return np.all([np.ones(len(belief), bool), *held], axis=0)
 
 
 def _count(
@@ -131,8 +145,9 @@ def _beliefs(
     n: FloatArray,
     around: pd.DataFrame,
     position: IntArray,
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Prior and belief of each zone, and whether it has a reference."""
+    places: FloatArray | None,
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Prior and belief of each zone for each reader: the one with the reference, and the one with a map as well."""
     space = table.spaces[attribute]
     up, labels = space.up[level], len(space.levels[level])
     eligible = np.flatnonzero(meets("k_min", table.persons, policy.k_min))
@@ -154,8 +169,12 @@ def _beliefs(
     known[position[here.loc[here["cell"] < 0, "zone"].to_numpy()]] = False
     finest[~known] = overall
     within = within_class(finest, up, labels, overall)
-    prior = spread(shares(np.where(known[:, None], coarse, np.nan)), within, up)
-    return prior, spread(shares(n), within, up), known
+    above = shares(np.where(known[:, None], coarse, np.nan))
+    mixes = [within]
+    if places is not None:
+        total = np.stack([places[:, up == c].sum(axis=1) for c in range(labels)], axis=1)[:, up]
+        mixes.append(np.where(total > 0, places / np.maximum(total, 1), within))
+    return [(np.where(known[:, None], spread(above, mix, up), np.nan), spread(shares(n), mix, up)) for mix in mixes]
 
 
 def _around(table: Tabulation, policy: Policy, cells: IntArray, zone: IntArray, zones: int) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .belief import max_lift, max_shift, spread, tier_share, top, top_share, within_class
+from .belief import max_lift, max_shift, spread, tier_share, top, top_share, within_class, within_places
 from .distance import noise_floor, tree_distance
 from .diversity import distinct, effective_count, recursive_c, shares
 
@@ -20,4 +20,5 @@ __all__ = [
     "top_share",
     "tree_distance",
     "within_class",
+    "within_places",
 ]

@@ -50,6 +50,35 @@ def within_class(q: ArrayLike, up: ArrayLike, labels: int, overall: ArrayLike) -
     return np.where(size == 1, 1.0, _mix(q, codes, labels, default))
 
 
+def within_places(places: ArrayLike, up: ArrayLike, labels: int, within: ArrayLike) -> FloatArray:
+    """The mix of the values within each label for a reader with a map: by the places of each value in the zone.
+
+    Parameters
+    ----------
+    places : (zones, values) int64 or float64
+        Places of each value in each zone.
+    up : (values,) int64
+        Label of each value.
+    labels : int
+        Number of labels.
+    within : (zones, values) or (values,) float64
+        The mix without a map, as `within_class` gives it: what a label without a place in the zone keeps.
+
+    Returns
+    -------
+    (zones, values) float64
+        0 to 1; the values below one label sum to 1.
+
+    Examples
+    --------
+    >>> within_places([[1, 0, 0], [0, 0, 2]], [0, 0, 1], 2, within=[0.25, 0.75, 1.0])
+    array([[1.  , 0.  , 1.  ],
+           [0.25, 0.75, 1.  ]])
+    """
+    n = np.asarray(places, dtype=np.float64)
+    return _mix(n, np.asarray(up, dtype=np.int64), labels, np.broadcast_to(within, n.shape))
+
+
 def spread(label_shares: ArrayLike, within: ArrayLike, up: ArrayLike) -> FloatArray:
     """Shares of labels, spread over the values below them.
 
