@@ -425,7 +425,7 @@ def test_the_tier_shows_in_no_table() -> None:
 
 
 def test_a_gate_on_the_tier_needs_a_tier() -> None:
-    with pytest.raises(gd.PolicyError, match="tier_max for 'activity'.*names none"):
+    with pytest.raises(gd.PolicyError, match=r"tier_max for 'activity'.*names none"):
         score(TOWN, tier_max=0.5)
     with pytest.raises(gd.PolicyError, match="tier_incidence_max: expected a number from 0 to 1"):
         gd.Policy(tier_incidence_max=2)
