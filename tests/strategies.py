@@ -276,6 +276,10 @@ def subjects(draw: st.DrawFn, column: str) -> Subject:
             st.sampled_from([False, False, True]).flatmap(lambda own: own_gates() if own else st.just({}))
         ),
     )
+    if declared.sensitive is not None and draw(st.sampled_from([False, True, False])):
+        gate = draw(st.sampled_from(["tier_max", "tier_incidence_max"]))
+        gates = {**declared.gates, gate: draw(st.sampled_from([0.7, 0.5, 0.9, 0.3]))}
+        declared = replace(declared, gates=gates)
     labels = labels_of(declared, values)
     levels = [level for level in range(len(labels.levels)) if labels.publishable(level)]
     declared = replace(declared, level=draw(st.sampled_from([0, 0, 0, *levels])))
@@ -357,7 +361,7 @@ def worlds(draw: st.DrawFn) -> World:
     kind = draw(st.sampled_from(KINDS))
     everywhere = list(PLACES.get(kind, H3_CELLS))
     if kind == "names":
-        everywhere = [f"c-{i}" for i in range(len(H3_CELLS))]
+        everywhere = [f"c-{i:02}" for i in range(len(H3_CELLS))]
     seed = draw(st.integers(0, 9999))
     cells = [everywhere[i] for i in np.random.default_rng(seed).permutation(len(everywhere))]
     cells = cells[: draw(st.integers(3, 14))]
