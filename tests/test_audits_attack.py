@@ -210,6 +210,22 @@ def test_it_reads_what_was_written(tmp_path: Path) -> None:
     assert len(found.zones) == 2
 
 
+def test_members_that_are_no_cells_are_found() -> None:
+    cells = {"88196352e9fffff": {"clinic": 12}, "88196352edfffff": {"gym": 12}}
+    policy = gd.Policy(k_min=10, l_min=2, reference=gd.Ring(), residual=False)
+    made = enforced(visits(cells), policy, grid=gd.H3Grid(8, column="cell")).release
+    assert not audits.attack(made).failed
+    for members in ("88196352e9fffff c-41", "88196352e9fffff 88196352e9fffff", "89196352e93ffff"):
+        forged = replace(made, cells=made.cells.assign(members=members))
+        assert ("members", "88196352e9fffff") in faults(audits.attack(forged))
+
+
+def test_a_release_without_its_columns_is_an_error() -> None:
+    made = release()
+    with pytest.raises(gd.SourceError, match="poi_level"):
+        audits.attack(replace(made, cells=made.cells.drop(columns="poi_level")))
+
+
 def test_a_release_without_its_metadata_is_an_error() -> None:
     with pytest.raises(gd.SourceError, match="metadata holds its policy"):
         audits.attack(replace(release(), metadata={}))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from strategies import World, worlds
 
 import geodiv as gd
 from geodiv import audits
 from geodiv.audits.attack import decided
 from geodiv.audits.published import attribute_records, blocks, published
+
+FEWER = settings(max_examples=settings.default.max_examples // 3)
+"""Each world is enforced and audited whole: slower than most, so fewer of them."""
 
 
 def outcome_of(world: World) -> tuple[gd.Outcome, gd.Policy]:
@@ -24,6 +27,7 @@ def outcome_of(world: World) -> tuple[gd.Outcome, gd.Policy]:
         raise
 
 
+@FEWER
 @given(world=worlds())
 def test_an_honest_release_is_never_accused(world: World) -> None:
     outcome, policy = outcome_of(world)
@@ -39,6 +43,7 @@ def test_an_honest_release_is_never_accused(world: World) -> None:
     assert recount.residual == ()
 
 
+@FEWER
 @given(world=worlds())
 def test_the_true_counts_lie_in_a_box_and_no_bound_is_too_strict(world: World) -> None:
     outcome, _ = outcome_of(world)
@@ -69,6 +74,7 @@ def test_the_true_counts_lie_in_a_box_and_no_bound_is_too_strict(world: World) -
                 assert (x[known] <= true_x[known] + 1e-9).all()
 
 
+@FEWER
 @given(world=worlds())
 def test_a_count_that_was_changed_is_found_from_the_visits(world: World) -> None:
     outcome, policy = outcome_of(world)

@@ -78,13 +78,14 @@ def boxes(n: FloatArray, hidden: BoolArray, persons: FloatArray, count_min: int)
 
     Examples
     --------
-    12 persons; a shop with 8, and two labels hidden below 3: one of them has 1 or 2, the other 3 to 8.
+    12 persons; a shop with 8, and two labels hidden below 3: one of them has 1 or 2, the other 3 to 7, since
+    of two labels with 8 the first in label order, the shop, would have been hidden.
 
     >>> found = boxes(np.array([[8.0, 0, 0]]), np.array([[False, True, True]]), np.array([12.0]), 3)
     >>> found.low, found.high
     (array([[8., 3., 1.],
-           [8., 1., 3.]]), array([[8., 8., 2.],
-           [8., 2., 8.]]))
+           [8., 1., 3.]]), array([[8., 7., 2.],
+           [8., 2., 7.]]))
     """
     covered = hidden.any(axis=1)
     shown = np.where((n > 0) & ~hidden, n, np.inf)

@@ -86,8 +86,17 @@ def cross_attribute(
 
     Examples
     --------
-    Twelve persons at facility f1, all of them for cardiology, twelve at f2 for four other things: the zone's
-    L is 3.8, but among the visitors of f1 it is 1.
+    Twelve persons at facility f1, all of them for their hearts, twelve at f2 for four things: the zone's L is
+    2.93, but among the visitors of f1 it is 1.
+
+    >>> import geodiv as gd
+    >>> care = ["heart"] * 12 + ["heart", "skin", "eye", "ear"] * 3
+    >>> visits = pd.DataFrame({"who": range(24), "cell": "a", "place": ["f1"] * 12 + ["f2"] * 12, "care": care})
+    >>> both = [gd.Nominal("care"), gd.Nominal("place")]
+    >>> facts = Facts.read(visits, grid=gd.ColumnGrid("cell"), person="who", attributes=both)
+    >>> found = cross_attribute(facts, gd.Policy(k_min=10, l_min=2), told=["care"]).disclosures
+    >>> found[["value", "top", "effective", "conditional"]].round(2).values.tolist()
+    [['f1', 'heart', 2.93, 1.0]]
     """
     zone, ids = _zones(facts, policy, release)
     least = policy.k_min if persons_min is None else persons_min

@@ -78,8 +78,17 @@ def difference(release: Release, other: Release) -> Difference:
 
     Examples
     --------
-    A zone of 20 persons (clinic 10, gym 10) in one release and of 21 (clinic 11, gym 10) in the next:
-    somebody came, and went to the clinic. Difference 1 in persons and 1 in clinic, below k.
+    A zone of 20 persons (clinic 10, gym 10) in one release and of 21 (clinic 11) in the next: somebody came, and
+    went to the clinic.
+
+    >>> import geodiv as gd
+    >>> def made(poi):
+    ...     visits = pd.DataFrame({"who": range(len(poi)), "cell": "a", "poi": poi})
+    ...     table = gd.tabulate(visits, grid=gd.ColumnGrid("cell"), person="who", attributes=[gd.Nominal("poi")])
+    ...     return gd.enforce(table, gd.Policy(residual=False)).release
+    >>> found = difference(made(["clinic", "gym"] * 10), made(["clinic", "gym"] * 10 + ["clinic"])).disclosures
+    >>> found[["gate", "value", "difference"]].values.tolist()
+    [['k_min', None, 1.0], ['k_min', 'clinic', 1.0]]
     """
     names = tuple(_differs(release, other))
     overlaps = (

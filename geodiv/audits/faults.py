@@ -21,6 +21,7 @@ from .published import (
     published,
     zone_index,
 )
+from .surroundings import grid_of, known_keys
 
 Fault = tuple[str, str | None, str | None, str]
 REMEDIES = ("publish", "publish_coarsened", "publish_merged")
@@ -66,12 +67,15 @@ def _zones(release: Release) -> Iterator[Fault]:
     index = zone_index(release)
     for stray in sorted({str(c) for c in release.counts["cell_id"]} - set(index)):
         yield "unknown zone", stray, None, "counts of a zone that the layer does not have"
+    grid = grid_of(release.metadata.get("grid", {}))
     owner: dict[str, str] = {}
     for cell, members, size in zip(ids, member_ids(release), cells["n_members"], strict=True):
         if len(members) != size or len(set(members)) != len(members):
             yield "members", cell, None, "n_members is not the number of its members"
         if min(members).replace("%20", " ") != cell.replace("%20", " ") and "%" not in "".join(members):
             yield "members", cell, None, "the zone's id is not its smallest member"
+        if grid is not None and not known_keys(grid.parse(np.array(members, dtype=object))).all():
+            yield "members", cell, None, "a member is no cell of the grid"
         for member in members:
             if owner.setdefault(member, cell) != cell:
                 yield "members", cell, None, f"a member of {owner[member]} too"

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..errors import SourceError
+from ..errors import SourceError, listed
 from ..ground import Tree, hierarchy, path, star
 from ..labels import LabelSpace
 from ..policy import Gates
@@ -23,6 +23,10 @@ WIDE = ("global", "none")
 """Scopes under which the reader's mix within a class is the published global one."""
 BLOCK = 250_000
 """Zones x values held at a time, some eight boxes each; it bounds memory, not results."""
+RECORD = ("column", "levels", "above", "sensitive", "distance", "positions", "gates", "level", "taxonomy")
+"""What the metadata must say of an attribute."""
+COLUMNS = ("level", "top", "effective", "reference")
+"""Columns of the layer for each attribute, after its name."""
 HALF = 0.0005 + 1e-9
 """How far a published share of the global mix, 3 decimals, may be from the true one."""
 
@@ -128,11 +132,19 @@ def attribute_records(release: Release) -> list[dict[str, Any]]:
     SourceError
         The metadata does not hold what an audit needs.
     """
-    records = release.metadata.get("attributes")
-    if not isinstance(records, list) or not isinstance(release.metadata.get("policy"), Mapping):
+    metadata = release.metadata
+    records: list[dict[str, Any]] = metadata.get("attributes") or []
+    policy = metadata.get("policy") or {}
+    whole = bool(records) and "gates" in policy and "count_min" in metadata
+    if not whole or any(not set(RECORD) <= set(record) for record in records):
         raise SourceError(
-            "expected a release whose metadata holds its policy and attributes, got one without. "
+            "expected a release whose metadata holds its policy, count_min and attributes, got one without. "
             "Audit the GeoPackage that geodiv wrote."
+        )
+    needed = [f"{record['column']}_{name}" for record in records for name in COLUMNS]
+    if lacking := [name for name in needed if name not in release.cells.columns]:
+        raise SourceError(
+            f"expected the columns {listed(needed)} in the layer of the release, got none called {listed(lacking)}."
         )
     if len(release.cells) and not len(release.counts) and release.metadata.get("not_carried"):
         raise SourceError(

@@ -47,7 +47,15 @@ def ruling_out(release: Release, values: int = 1) -> pd.DataFrame:
     Examples
     --------
     clinic 41, pharmacy 3, retail 2, cafe 2: who knows that it was not the pharmacy is sure of the clinic to
-    41/45 = .911.
+    41/45.
+
+    >>> import geodiv as gd
+    >>> poi = ["clinic"] * 41 + ["pharmacy"] * 3 + ["retail"] * 2 + ["cafe"] * 2
+    >>> visits = pd.DataFrame({"who": range(48), "cell": "c-58", "poi": poi})
+    >>> table = gd.tabulate(visits, grid=gd.ColumnGrid("cell"), person="who", attributes=[gd.Nominal("poi")])
+    >>> release = gd.enforce(table, gd.Policy(residual=False), gd.Publication(count_min=1)).release
+    >>> ruling_out(release).loc[0, "certainty"].round(3)
+    np.float64(0.911)
     """
     if values < 0:
         raise UsageError(f"values: expected 0 or more values that are ruled out, got {values}.")

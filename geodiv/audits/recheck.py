@@ -37,8 +37,15 @@ def recheck(facts: Facts, policy: Policy) -> pd.DataFrame:
 
     Examples
     --------
-    Ten persons at a clinic once each, and an eleventh thirty times at the gym: by persons 10/1 (L 1.36), by
-    visits 10/30 (L 1.75); the heaviest person made .75 of the visits.
+    Ten persons at a clinic once each, and an eleventh thirty times at the gym: by persons 10/1, by visits 10/30.
+
+    >>> import geodiv as gd
+    >>> poi = ["clinic"] * 10 + ["gym"] * 30
+    >>> visits = pd.DataFrame({"who": [*range(10), *[10] * 30], "cell": "a", "poi": poi})
+    >>> facts = Facts.read(visits, grid=gd.ColumnGrid("cell"), person="who", attributes=[gd.Nominal("poi")])
+    >>> found = recheck(facts, gd.Policy(k_min=10))
+    >>> found[["effective_persons", "effective_visits", "heaviest"]].round(2).values.tolist()
+    [[1.36, 1.75, 0.75]]
     """
     cells = len(facts.cells)
     each = np.arange(cells)

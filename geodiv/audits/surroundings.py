@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import geopandas as gpd
@@ -9,7 +10,7 @@ import numpy as np
 import shapely
 from scipy import sparse
 
-from ..arrays import CSR
+from ..arrays import CSR, BoolArray
 from ..grids.column import ColumnGrid
 from ..grids.h3 import H3Grid
 from ..grids.square import SquareGrid
@@ -30,10 +31,15 @@ class Surroundings:
         members = member_ids(release)
         self._zones = len(members)
         self._release = release
-        self._grid = _grid(release.metadata.get("grid", {}))
+        self._grid = grid_of(release.metadata.get("grid", {}))
         row = np.repeat(np.arange(len(members)), [len(m) for m in members])
-        self._inside = CSR((np.ones(len(row)), (row, np.arange(len(row)))), shape=(len(members), len(row)))
-        self._ids = np.array([cell for zone in members for cell in zone], dtype=object)
+        ids, cell = np.unique([cell for zone in members for cell in zone], return_inverse=True)
+        keys = self._grid.parse(ids.astype(object)) if self._grid is not None else np.zeros(0)
+        good = known_keys(keys) if self._grid is not None else np.ones(len(ids), bool)
+        self._keys = keys[good] if self._grid is not None else keys
+        at = (np.cumsum(good) - 1)[cell]
+        own = good[cell]
+        self._inside = CSR((np.ones(own.sum()), (row[own], at[own])), shape=(len(members), int(good.sum())))
         self._found: dict[int, CSR] = {}
 
     def within(self, order: int) -> CSR:
@@ -44,10 +50,10 @@ class Surroundings:
 
     def _of_cells(self, order: int) -> CSR:
         assert self._grid is not None
-        near = self._grid.neighbours(self._grid.keys(self._ids), order)
+        near = self._grid.neighbours(self._keys, order)
         reached = CSR(((self._inside @ near) > 0).astype(float))
         reached = CSR(reached - reached.multiply(self._inside))
-        sizes = np.asarray(self._inside.sum(axis=1)).ravel()
+        sizes = np.maximum(np.asarray(self._inside.sum(axis=1)).ravel(), 1)
         return CSR((reached @ self._inside.T).multiply(1 / sizes[None, :]))
 
     def _of_outlines(self, order: int) -> CSR:
@@ -65,7 +71,13 @@ class Surroundings:
         return reached
 
 
-def _grid(described: dict[str, Any]) -> Any:
+def known_keys(keys: Any) -> BoolArray:
+    """(keys,) whether each is a cell."""
+    return np.array([key is not None and (isinstance(key, str) or key >= 0) for key in keys], dtype=bool)
+
+
+def grid_of(described: Mapping[str, Any]) -> Any:
+    """The grid that a release describes; None for zones of the user's own, whose layer it does not hold."""
     kind = described.get("kind")
     if kind == "h3":
         return H3Grid(described["resolution"])

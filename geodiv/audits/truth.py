@@ -64,8 +64,19 @@ def truth(release: Release, facts: Facts, policy: Policy) -> Truth:
 
     Examples
     --------
-    Clinic 41, pharmacy 3, retail 2, cafe 2, one each, in a city of clinic .3 and retail .4: the guess is
-    right for 41 of 48 (.854), the prior's, retail, for 2 of 48 (.042): an advantage of .8125.
+    Cell a: clinic, gym and retail 6 each; cell b: 20 at the gym; cell c: 34 at the clinic, the prior's guess. Before
+    remedies the best guess is right for 6 + 20 + 34 of 72, the prior's for 6 + 0 + 34.
+
+    >>> import geodiv as gd
+    >>> cells = ["a"] * 18 + ["b"] * 20 + ["c"] * 34
+    >>> poi = ["clinic", "gym", "retail"] * 6 + ["gym"] * 20 + ["clinic"] * 34
+    >>> visits = pd.DataFrame({"who": range(72), "cell": cells, "poi": poi})
+    >>> how = {"grid": gd.ColumnGrid("cell"), "person": "who", "attributes": [gd.Nominal("poi")]}
+    >>> policy = gd.Policy(l_min=2.5, residual=False)
+    >>> release = gd.enforce(gd.tabulate(visits, **how), policy).release
+    >>> found = truth(release, Facts.read(visits, **how), policy).overall
+    >>> found[["stage", "success", "prior_success"]].round(3).values.tolist()
+    [['before', 0.833, 0.556], ['after', 0.333, 0.333]]
     """
     cells = len(facts.cells)
     each = np.arange(cells)
