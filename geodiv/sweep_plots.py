@@ -1,0 +1,113 @@
+"""Plots of sweeps: how the figures change with the size of the cells, or with the thresholds. Internal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .drawing import literal, need, new_axes, one_attribute, tidy
+from .wording import number, reference_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def size_plot(sweep: pd.DataFrame, *, attribute: str | None = None, ax: Axes | None = None) -> Axes:
+    """Internal: k against diversity over sizes of the cells, as `geodiv.audits.sweep_sizes` found them.
+
+    Parameters
+    ----------
+    sweep : DataFrame
+        size, attribute, pass_k (share of occupied cells with k_min persons), pass_l, pass_t, pass_all
+        (shares of those).
+    attribute : str, optional
+        Needed where there are several.
+    ax : Axes, optional
+    """
+    need(sweep, ["size", "attribute", "pass_k", "pass_l", "pass_t", "pass_all"])
+    attribute = one_attribute(list(dict.fromkeys(sweep["attribute"])), attribute)
+    rows = sweep[sweep["attribute"] == attribute]
+    ax = ax or new_axes()
+    lines = {
+        "kept": ("persons kept by k_min", "#8C8C8C", ":", "o"),
+        "pass_k": ("cells with k_min persons", "#0B4F8A", "-", "o"),
+        "pass_l": ("of these, l_min", "#B2182B", "-", "s"),
+        "pass_t": ("of these, t_max", "#C4660A", "-", "^"),
+        "pass_all": ("of these, every gate", "#1C2430", "--", "D"),
+        "coverage": ("coverage after remedies", "#228833", "--", "v"),
+    }
+    place = np.arange(len(rows))
+    for name, (words, colour, dash, mark) in lines.items():
+        if name in rows and rows[name].notna().any():
+            ax.plot(
+                place,
+                rows[name].astype(float),
+                color=colour,
+                linestyle=dash,
+                marker=mark,
+                markersize=5,
+                label=words,
+            )
+    sizes = rows["size"].to_numpy(dtype=float)
+    resolutions = bool(np.all((sizes == sizes.astype(int)) & (sizes <= 15)))
+    ax.set_xticks(place, [f"{size:g}" for size in sizes])
+    ax.set(
+        xlabel="H3 resolution" if resolutions else "side of the squares (m)",
+        ylabel="share",
+        ylim=(-0.03, 1.03),
+    )
+    ax.set_title(f"{literal(attribute)}: k against diversity by size (internal)")
+    tidy(ax)
+    return ax
+
+
+def threshold_plot(
+    sweep: pd.DataFrame,
+    *,
+    attribute: str | None = None,
+    policy: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Internal: risk against utility over thresholds, as `geodiv.audits.sweep_thresholds` found them.
+
+    Parameters
+    ----------
+    sweep : DataFrame
+        l_min, t_max, attribute, pass_all, coverage (nan without remedies: then the share that passes untouched).
+    attribute : str, optional
+        Needed where there are several.
+    policy : mapping, optional
+        As in a release's metadata, to say what t is measured against.
+    ax : Axes, optional
+
+    Notes
+    -----
+    Risk is what a reader may learn at most, t_max; utility is the coverage of the release: a line for each l_min.
+    """
+    need(sweep, ["l_min", "t_max", "attribute", "pass_all"])
+    attribute = one_attribute(list(dict.fromkeys(sweep["attribute"])), attribute)
+    rows = sweep[sweep["attribute"] == attribute].sort_values(["l_min", "t_max"])
+    covered = "coverage" in rows and rows["coverage"].notna().any()
+    ax = ax or new_axes()
+    palette = ("#0B4F8A", "#C4660A", "#228833", "#882255", "#1C2430", "#6BAED6", "#AA9900")
+    for i, (low, part) in enumerate(rows.groupby("l_min", dropna=False, sort=True)):
+        name = "l_min off" if pd.isna(low) else f"l_min = {number(float(str(low)))}"
+        x, y = part["t_max"].astype(float), part["coverage" if covered else "pass_all"].astype(float)
+        ax.plot(
+            x, y, marker="os^DvP*"[i % 7], markersize=max(9 - 1.5 * i, 3), color=palette[i % 7], label=name
+        )
+    against = reference_words(policy) if policy else "the reference of the policy"
+    ax.set(
+        xlabel=fill(f"risk: t_max, the distance to {against}", 64),
+        ylabel="utility: coverage of the release"
+        if covered
+        else "utility: share of cells that pass untouched",
+        ylim=(-0.03, 1.03),
+    )
+    ax.set_title(f"{literal(attribute)}: risk against utility (internal)")
+    tidy(ax)
+    return ax
