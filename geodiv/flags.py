@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .errors import PolicyError, UsageError, listed
+from .errors import GridError, PolicyError, UsageError, listed
 
 if TYPE_CHECKING:
     from .policy_file import Tables
@@ -149,7 +149,7 @@ def run_of_flags(flags: Mapping[str, Any]) -> Run:
         return (
             run if not given else Run.of(_joined(parse(run.text, policy), given), Path(policy).parent, policy)
         )
-    except PolicyError as error:
+    except (PolicyError, GridError) as error:
         if policy is None:
             raise UsageError(str(error)) from None
         raise

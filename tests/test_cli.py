@@ -307,6 +307,7 @@ def test_flags_that_do_not_fit_together(arguments: tuple[Any, ...], message: str
         (("score", VISITS), 2, "expected -p policy.toml"),
         (("score", VISITS, "--h3", 8, "--attribute", "poi_category"), 2, "person"),
         (("score", VISITS, "--person", "person_id", "--attribute", "poi_category"), 2, "expected a grid"),
+        (("score", VISITS, *FLAGS[2:], "--h3", 99), 2, "99"),
         (("score", VISITS, *FLAGS, "--t", 3), 2, "t_max: expected a number from 0 to 1"),
         (("score", VISITS, "-p", "none.toml"), 3, "expected a policy file at 'none.toml'"),
         (("score", "none.parquet", "-p", POLICY), 3, "none.parquet"),

@@ -52,3 +52,11 @@ def test_links_lead_to_files() -> None:
     text = re.sub(r"<!--.*?-->", "", README, flags=re.S)
     for target in re.findall(r"\]\(((?!http)[^)#]+)", text):
         assert (ROOT / target).exists(), target
+
+
+def test_each_version_of_the_changelog_opens_with_verdicts() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.split(r"^## ", text, flags=re.M)[1:]
+    assert versions
+    for version in versions:
+        assert re.findall(r"^### (.+)$", version, flags=re.M)[0] == "Verdicts", version.splitlines()[0]
