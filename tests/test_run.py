@@ -256,9 +256,8 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
 def test_the_keys_are_the_keywords() -> None:
     assert set(policy_file.GATE_KEYS) == set(Gates.__slots__)
     assert set(policy_file.RELEASE_KEYS) == set(gd.Publication.__slots__)
-    assert set(policy_file.GATE_KEYS) | set(policy_file.REMEDY_KEYS) | {"reference"} == set(
-        gd.Policy.__slots__
-    )
+    tables = {"reference", "places"}
+    assert set(policy_file.GATE_KEYS) | set(policy_file.REMEDY_KEYS) | tables == set(gd.Policy.__slots__)
     for kind, of in (("nominal", gd.Nominal), ("ordinal", gd.Ordinal), ("numeric", gd.Numeric)):
         assert set(policy_file.ATTRIBUTE_KEYS[kind]) - {"taxonomy_version"} == set(of.__slots__)
     assert set(policy_file.REFERENCE_KEYS["ring"]) == set(gd.Ring.__slots__)
