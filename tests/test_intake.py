@@ -195,6 +195,22 @@ def test_values_differ_by_case_and_keep_every_sign() -> None:
     assert values_of(pa.array(texts)) == texts
 
 
+def test_bands_of_pandas_cut_have_the_texts_that_pandas_shows() -> None:
+    bands = pd.cut(pd.Series([1, 5, 15, None]), [0, 10, 20])
+    [part] = take(frame(v=bands), spec_of(None, "v"))
+    assert part.values[0].to_pylist() == ["(0, 10]", "(0, 10]", "(10, 20]", MISSING]
+
+
+def test_categories_that_are_numbers_have_the_texts_of_numbers() -> None:
+    for categories, texts in (
+        ([7.0, 8.5], ["7", "8.5"]),
+        ([True, False], ["true", "false"]),
+        ([1, "a"], ["1", "a"]),
+    ):
+        [part] = take(frame(v=pd.Categorical([*categories, None], categories=categories)), spec_of(None, "v"))
+        assert part.values[0].to_pylist() == [*texts, MISSING]
+
+
 def test_unused_categories_and_values_of_lost_rows_are_gone() -> None:
     table = frame(v=pd.Categorical(["a", "b", "a"], categories=["z", "b", "a"]))
     table.loc[1, "person"] = None

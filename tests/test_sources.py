@@ -268,6 +268,7 @@ def test_periods_become_text() -> None:
     assert rows(frame, ["v"])["v"] == ["2026-01", "2026-02"]
 
 
+@pytest.mark.skipif(not hasattr(pa, "string_view"), reason="this pyarrow has no views yet")
 def test_views_half_floats_and_runs_become_plain() -> None:
     view = pa.array(["a", None], pa.string_view())
     table = pa.table({

@@ -188,7 +188,10 @@ def reproject(x: FloatArray, y: FloatArray, source: CRS, target: CRS) -> tuple[F
     """x and y in another CRS, east or longitude first in both: (rows,) float64, inf where that cannot be."""
     if same_crs(source, target):
         return x, y
-    return _transformer(source, target).transform(x, y, errcheck=False)
+    if not len(x):  # pyproj takes arrays of length 1 for scalars, and older ones warn of empty ones
+        return x, y
+    to_x, to_y = _transformer(source, target).transform(x, y, errcheck=False)
+    return np.atleast_1d(to_x), np.atleast_1d(to_y)
 
 
 @lru_cache(maxsize=32)

@@ -85,7 +85,7 @@ def _encoded(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
     if isinstance(kind, pa.BaseExtensionType):
         return _encoded_extension(column, name)
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_nested(value):
+    if pa.types.is_nested(value) or pa.types.is_fixed_size_list(value):
         raise SourceError(
             f"expected plain values in column {name!r}, got {column.type}. "
             "Give each visit one row and one value."

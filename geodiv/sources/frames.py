@@ -78,6 +78,11 @@ def _column(series: pd.Series, name: str) -> pa.Array | pa.ChunkedArray:
 
 def _array(series: pd.Series, name: str | None) -> pa.Array | pa.ChunkedArray:
     """Arrow values of a column; objects of several types become text, value by value."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        categories = _array(series.cat.categories.to_series(), name)
+        categories = categories.combine_chunks() if isinstance(categories, pa.ChunkedArray) else categories
+        codes = series.cat.codes.to_numpy()
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), categories)
     mixed = series.dtype == object and pd.api.types.infer_dtype(series, skipna=True).startswith("mixed")
     try:
         array = None if mixed else pa.array(series, from_pandas=True)
@@ -91,10 +96,7 @@ def _array(series: pd.Series, name: str | None) -> pa.Array | pa.ChunkedArray:
         TypeError,
         ValueError,
     ):
-        if isinstance(series.dtype, pd.CategoricalDtype):
-            texts = pa.array([as_text(value) for value in series.cat.categories])
-            codes = pa.array(series.cat.codes.to_numpy(), mask=(series.cat.codes < 0).to_numpy())
-            return pa.DictionaryArray.from_arrays(codes, texts)
+        pass  # the values themselves have texts
     values = series.astype(object)
     if values.map(lambda value: isinstance(value, list | dict | tuple | set | np.ndarray)).any():
         if name is None:
