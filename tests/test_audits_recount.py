@@ -104,6 +104,35 @@ def test_an_unpublished_cell_in_another_table_of_the_file_is_found(tmp_path: Pat
     assert what(found) == {("unpublished cell in the file", "881963503bfffff")}
 
 
+def test_a_reader_with_a_map_is_decided_too() -> None:
+    """Classes of two values each, even: L 4. A map shows clinics and gyms only in a: there the belief is two values."""
+    classes = gd.Taxonomy.of({"clinic": "errand", "retail": "errand", "gym": "leisure", "cafe": "leisure"})
+    attribute = gd.Nominal("poi", taxonomy=classes, level=1)
+    even = {"clinic": 6, "retail": 6, "gym": 6, "cafe": 6}
+    frame = visits({"a": even, "b": even})
+    made = enforced(frame, gd.Policy(k_min=10, l_min=3, residual=False), attribute).release
+    places = gd.policy.Places(
+        "poi", {"a": {"clinic": 2, "gym": 1}, "b": {"retail": 1, "clinic": 1, "gym": 1, "cafe": 1}}
+    )
+    policy = gd.Policy(k_min=10, l_min=3, residual=False, places=(places,))
+    found = audits.recount(made, facts(frame, attribute), policy)
+    assert found.broken.to_dict("records") == [{"cell_id": "a", "attribute": "poi", "gate": "l_min"}]
+    assert what(found) == {("policy: places", None)}
+
+
+def test_a_global_mix_that_tells_the_suppressed_zone_is_found() -> None:
+    """Taking a and b off the mix leaves c, the clinic: the release keeps it back, and who puts it in is found."""
+    frame = visits(CITY)
+    made = enforced(frame, POLICY).release
+    assert not len(made.reference)
+    shares = [46 / 71, 13 / 71, 12 / 71]
+    mix = pd.DataFrame(
+        {"attribute": "poi", "level": 0, "value": ["clinic", "gym", "retail"], "share": shares}
+    ).round(3)
+    found = audits.recount(replace(made, reference=mix), facts(frame), POLICY)
+    assert what(found) == {("global mix tells a zone", None)}
+
+
 def test_another_policy_is_named() -> None:
     frame = visits(CITY)
     made = enforced(frame, POLICY).release

@@ -29,11 +29,11 @@ class Attack:
     Parameters
     ----------
     zones : DataFrame
-        One row a published zone and attribute: cell_id, attribute, level, persons, reference, hidden
-        (whether counts are), incidence_shown (whether the count of the largest incidence is shown), a
-        reader's best estimate of effective, top_share, incidence, distance, shift, lift, the values that
-        stand out (incidence_value, shift_value, lift_value), and broken and doubtful: gates,
-        comma-separated. doubtful gates fail by the estimate but are not proved to, since counts are hidden,
+        One row a published zone and attribute: cell_id, attribute, level, persons, reference, hidden (whether
+        counts are), incidence_shown (whether the count of the largest incidence is), mix_given (whether the
+        global mix of the level is published), a reader's best estimate of effective, top_share, incidence,
+        distance, shift, lift, the values that stand out (incidence_value, shift_value, lift_value), and broken
+        and doubtful: gates, comma-separated. doubtful gates fail by the estimate but are not proved to, since counts are hidden,
         Q is rounded, or the reference is local and not published: they never decide.
     broken : DataFrame
         cell_id, attribute, gate, best (the best value that the published figures allow), threshold.
@@ -147,6 +147,7 @@ def _estimates(release: Release, one: Published, guess: Guess) -> pd.DataFrame:
             "reference": one.scope,
             "hidden": guess.hidden,
             "incidence_shown": guess.told,
+            "mix_given": [not np.isnan(one.mix[h]).any() for h in np.clip(one.level, 0, len(one.mix) - 1)],
             **{name: guess.measures[name] for name in MEASURES},
             "incidence_value": pd.Series(held, dtype=object),
             "shift_value": values[top(np.nan_to_num(moved))] if len(zones) else pd.Series([], dtype=object),
@@ -184,7 +185,8 @@ def _largest(zones: pd.DataFrame) -> pd.DataFrame:
             if measure == "incidence":
                 basis = "counts" if row["incidence_shown"] else "estimate"
             else:
-                basis = "estimate" if row["hidden"] or row["reference"] not in WIDE else "rounded"
+                told = not row["hidden"] and row["reference"] in WIDE and row["mix_given"]
+                basis = "rounded" if told else "estimate"
             rows.append((column, measure, row[measure], row["cell_id"], row[f"{measure}_value"], basis))
     return pd.DataFrame(rows, columns=["attribute", "measure", "figure", "cell_id", "value", "basis"])
 

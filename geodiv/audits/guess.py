@@ -36,6 +36,8 @@ class Guess:
         Gates that fail by the guess.
     hidden, told : (zones,) bool
         Whether counts are hidden; whether the one with the largest incidence is shown.
+    overall : (values,) float64
+        The global mix, published or estimated.
     """
 
     finest: FloatArray
@@ -47,13 +49,14 @@ class Guess:
     fails: BoolArray
     hidden: BoolArray
     told: BoolArray
+    overall: FloatArray
 
     @classmethod
     def of(cls, release: Release, one: Published, around: Surroundings) -> Guess:
         """The guess at every zone of a release."""
         zones, values = len(one.level), len(one.space.values)
         persons = release.cells["persons"].to_numpy(dtype=float)
-        overall = [np.nan_to_num(mix) for mix in one.mix]
+        overall = _whole(one)
         counted: list[tuple[int, IntArray, FloatArray, BoolArray]] = []
         fine = np.zeros((zones, values))
         hidden = np.zeros(zones, bool)
@@ -123,7 +126,22 @@ class Guess:
             h: (np.concatenate([rows for rows, _ in parts]), np.concatenate([n for _, n in parts]))
             for h, parts in levels.items()
         }
-        return cls(finest, believed, belief, prior, found.measures, label, found.fails, hidden, told)
+        return cls(
+            finest, believed, belief, prior, found.measures, label, found.fails, hidden, told, overall[0]
+        )
+
+
+def _whole(one: Published) -> list[FloatArray]:
+    """The global mix of every level; one that is not published is estimated by the zones that show their values."""
+    fine = one.mix[0]
+    if np.isnan(fine).any():
+        shown = one.table(np.flatnonzero(one.level == 0), 0)[0].sum(axis=0) if len(one.space.values) else fine
+        fine = shares(shown) if shown.sum() > 0 else np.full(len(fine), 1 / max(len(fine), 1))
+    whole = []
+    for h, mix in enumerate(one.mix):
+        coarse = np.bincount(one.space.up[h], weights=fine, minlength=len(mix))
+        whole.append(np.where(np.isnan(mix), coarse, mix) if np.isnan(mix).any() else mix)
+    return whole
 
 
 def _near(one: Published, fine: FloatArray, overall: FloatArray, around: Surroundings) -> FloatArray:

@@ -14,8 +14,8 @@ import pandas as pd
 
 from ..arrays import IntArray
 from ..errors import SourceError
-from ..measures import effective_count, shares
-from ..policy import Policy
+from ..measures import effective_count, shares, spread, within_class
+from ..policy import Policy, meets
 from ..release import Release, policy_record
 from .facts import Facts
 from .mixes import Mixes
@@ -39,7 +39,14 @@ def of_zones(
 
 
 def of_attribute(
-    release: Release, facts: Facts, mixes: Mixes, one: Published, a: int, zone: IntArray, record: Any
+    release: Release,
+    facts: Facts,
+    mixes: Mixes,
+    one: Published,
+    a: int,
+    zone: IntArray,
+    record: Any,
+    l_min: float | None,
 ) -> Iterator[Mismatch]:
     space = facts.spaces[a]
     if tuple(tuple(labels) for labels in record["levels"]) != space.levels:
@@ -57,9 +64,32 @@ def of_attribute(
         true = dict(zip(labels, shares(mixes.overall(a, h)).round(3).tolist(), strict=True))
         table = release.reference
         rows = table[(table["attribute"] == one.column) & (table["level"] == h)]
+        if len(rows) and not _tells_no_zone(facts, mixes, a, h, one.level, zone, l_min):
+            yield "global mix tells a zone", None, one.column, f"level {h}", None, None
         for label, said in zip(rows["value"], rows["share"].astype(float), strict=True):
             if abs(said - true.get(label, np.nan)) > 1e-9 or (label not in true):
                 yield "global mix", None, one.column, label, said, true.get(label)
+
+
+def _tells_no_zone(
+    facts: Facts, mixes: Mixes, a: int, h: int, level: IntArray, zone: IntArray, l_min: float | None
+) -> bool:
+    """Whether what is left of the global mix, once the zones that show a level are taken off it, is no single zone.
+
+    What is left is less than the rounding of Q, or at least two zones or cells that hold l_min together.
+    """
+    shows = np.append(level <= h, False)[zone]
+    away = mixes.eligible & ~shows
+    rest = mixes.pooled(a, h, away)
+    overall = mixes.overall(a, h)
+    if rest.sum() <= 0.0005 * overall.sum():
+        return True
+    parts = len(np.unique(zone[away & (zone >= 0)])) + int((away & (zone < 0)).sum())
+    if parts < 2 or l_min is None:
+        return parts > 1
+    fine, up = mixes.overall(a, 0), facts.spaces[a].up[h]
+    within = within_class(fine, up, len(rest), fine)
+    return bool(meets("l_min", effective_count(spread(shares(rest), within, up)), l_min))
 
 
 def _labels(release: Release, facts: Facts, one: Published, a: int, zone: IntArray) -> Iterator[Mismatch]:
@@ -76,12 +106,14 @@ def _labels(release: Release, facts: Facts, one: Published, a: int, zone: IntArr
         for c, v, n in zip(said["cell_id"], said["value"], said["persons"].fillna(-1), strict=True)
         if n >= 0
     }
-    true = {}
+    true: dict[tuple[str, str], int] = {}
+    rank: dict[tuple[str, str], int] = {}
     for h, labels in enumerate(facts.spaces[a].levels):
         n = facts.counts(a, h, zone, len(ids))
         for z, v in zip(*np.nonzero((n > 0) & (one.level == h)[:, None]), strict=True):
             true[str(ids[z]), labels[v]] = int(n[z, v])
-    covered = _covered(true, int(release.metadata["count_min"]), facts.spaces[a].levels)
+            rank[str(ids[z]), labels[v]] = int(v)
+    covered = _covered(true, rank, int(release.metadata["count_min"]))
     for key in sorted({*true, *shown, *hidden}):
         told, is_ = shown.get(key), true.get(key, 0)
         if key in hidden and key not in covered:
@@ -97,14 +129,13 @@ def _labels(release: Release, facts: Facts, one: Published, a: int, zone: IntArr
             )
 
 
-def _covered(true: dict[tuple[str, str], int], count_min: int, levels: Any) -> set[tuple[str, str]]:
+def _covered(
+    true: dict[tuple[str, str], int], rank: dict[tuple[str, str], int], count_min: int
+) -> set[tuple[str, str]]:
     """The labels whose counts a release hides, worked out zone by zone from the rule in words."""
-    rank = {
-        label: (h, i) for h, labels in enumerate(levels) for i, label in reversed(list(enumerate(labels)))
-    }
-    by_zone: dict[str, list[tuple[int, Any, str]]] = {}
+    by_zone: dict[str, list[tuple[int, int, str]]] = {}
     for (cell, label), n in true.items():
-        by_zone.setdefault(cell, []).append((n, rank[label], label))
+        by_zone.setdefault(cell, []).append((n, rank[cell, label], label))
     out = set()
     for cell, rows in by_zone.items():
         small = [row for row in rows if row[0] < count_min]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import CSR, FloatArray, IntArray
+from ..arrays import CSR, BoolArray, FloatArray, IntArray
 from ..measures import shares, spread, within_class
 from ..policy import Global, Policy, Region, Ring, Weights, meets
 from .facts import Facts
@@ -31,7 +31,7 @@ class Mixes:
     """
 
     facts: Facts
-    eligible: NDArray[np.bool_]
+    eligible: BoolArray
     scope: NDArray[np.object_]
     weight: CSR
     held: dict[tuple[int, int], FloatArray] = field(default_factory=dict, repr=False)
@@ -61,14 +61,18 @@ class Mixes:
         return cls(facts, eligible, scope, weight)
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> BoolArray:
         """(zones,) whether there is a reference."""
         return np.asarray(self.scope != "none", dtype=bool)
 
+    def pooled(self, attribute: int, level: int, cells: BoolArray) -> FloatArray:
+        """(labels,) pooled counts of some cells, given as (cells,) bool."""
+        out: FloatArray = self._cells(attribute, level)[cells].sum(axis=0)
+        return out
+
     def overall(self, attribute: int, level: int) -> FloatArray:
         """(labels,) pooled counts of all eligible cells."""
-        out: FloatArray = self._cells(attribute, level)[self.eligible].sum(axis=0)
-        return out
+        return self.pooled(attribute, level, self.eligible)
 
     def counts(self, attribute: int, level: int) -> FloatArray:
         """(zones, labels) pooled counts of each zone's reference; nan for "none"."""

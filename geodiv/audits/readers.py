@@ -151,7 +151,7 @@ def _drawn(
     level = int(one.level[zone])
     up = one.space.up[level]
     counts = np.rint(guess.counts(one, zone)).astype(np.int64)
-    inside = within_class(np.nan_to_num(guess.finest[zone]), up, len(counts), np.nan_to_num(one.mix[0]))
+    inside = within_class(np.nan_to_num(guess.finest[zone]), up, len(counts), guess.overall)
     fine = np.zeros((draws, len(up)))
     for label, n in enumerate(counts):
         values = np.flatnonzero(up == label)
@@ -171,7 +171,7 @@ def _fails(
     member[np.arange(len(up)), up] = 1
     n = np.minimum(fine @ member, persons)
     finest = np.tile(np.nan_to_num(guess.finest[zone]), (len(fine), 1))
-    within = within_class(finest, up, labels, np.nan_to_num(one.mix[0]))
+    within = within_class(finest, up, labels, guess.overall)
     people = np.full(len(fine), persons)
     incidence, smallest = of_labels(n, people, space.certain[level])
     known = np.full(len(fine), one.scope[zone] != "none")

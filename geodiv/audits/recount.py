@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pandas as pd
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import SourceError
-from ..measures import effective_count, shares, spread
+from ..measures import effective_count, shares, spread, within_places
+from ..places import Places
 from ..policy import Policy, meets
 from ..release import Release
 from .facts import Facts, as_zones
@@ -102,7 +104,8 @@ def recount(release: Release, facts: Facts, policy: Policy, *, file: str | Path 
                 {"cell_id": frame["cell_id"].to_numpy()[at], "attribute": one.column, "gate": NAMES[gate]}
             )
         )
-        found += of_attribute(release, facts, mixes, one, a, zone, record)
+        l_min = policy.thresholds(facts.attributes[a]).l_min
+        found += of_attribute(release, facts, mixes, one, a, zone, record, l_min)
     found += of_run(release, facts, policy, mixes, zone, persons)
     found += strays(release, facts, zone, file)
     columns = ["what", "cell_id", "attribute", "value", "published", "counted"]
@@ -142,6 +145,32 @@ def beliefs(
     return belief, prior, counts
 
 
+def mapped_beliefs(
+    facts: Facts,
+    mixes: Mixes,
+    places: Places,
+    a: int,
+    level: IntArray,
+    zone: IntArray,
+    counts: list[FloatArray],
+) -> tuple[FloatArray, FloatArray]:
+    """Belief and prior of a reader with a map of places: (zones, values) each; at the finest level as without it."""
+    space = facts.spaces[a]
+    code = {value: i for i, value in enumerate(space.values)}
+    inventory = np.zeros((len(level), len(space.values)))
+    for cell, z in zip(facts.cells, zone.tolist(), strict=True):
+        for value, n in places.inventory.get(str(cell), {}).items():
+            if z >= 0 and value in code:
+                inventory[z, code[value]] += n
+    belief, prior, _ = beliefs(facts, mixes, a, level, zone)
+    for h in np.unique(level[level > 0]).tolist():
+        at, up = level == h, space.up[h]
+        mapped = within_places(inventory, up, len(space.levels[h]), mixes.prior(a, h)[0])
+        belief[at] = spread(shares(counts[h]), mapped, up)[at]
+        prior[at] = spread(shares(mixes.counts(a, h)), mapped, up)[at]
+    return belief, prior
+
+
 def _judged(
     facts: Facts, policy: Policy, mixes: Mixes, one: Published, a: int, zone: IntArray, persons: IntArray
 ) -> tuple[pd.DataFrame, BoolArray]:
@@ -153,17 +182,22 @@ def _judged(
         at = level == h
         own, least = of_labels(n, persons, space.certain[h])
         incidence[at], smallest[at] = own[at], least[at]
-    found = judge(
+    judged = partial(
+        judge,
         space,
         policy.thresholds(facts.attributes[a]),
-        belief=belief,
-        prior=prior,
         persons=persons.astype(float),
         incidence=incidence,
         touched=facts.touched(a, zone, len(level)) / np.maximum(persons, 1),
         smallest=smallest,
         known=mixes.known,
     )
+    found = judged(belief=belief, prior=prior)
+    fails = found.fails
+    for places in policy.places:
+        if places.attribute == one.column:
+            mapped = mapped_beliefs(facts, mixes, places, a, level, zone, counts)
+            fails = fails | judged(belief=mapped[0], prior=mapped[1]).fails
     frame = pd.DataFrame(
         {
             "attribute": pd.Series([one.column] * len(level), dtype=object),
@@ -171,10 +205,10 @@ def _judged(
             "persons": persons,
             "reference": mixes.scope,
             **found.measures,
-            "fails": pd.Series(gate_names(found.fails), dtype=object),
+            "fails": pd.Series(gate_names(fails), dtype=object),
         }
     )
-    return frame, found.fails
+    return frame, fails
 
 
 def _residual(facts: Facts, policy: Policy, eligible: BoolArray, zone: IntArray) -> Iterator[str]:
