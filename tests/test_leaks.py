@@ -104,10 +104,15 @@ def city(tmp_path_factory: pytest.TempPathFactory) -> Case:
     taxonomy = pd.read_csv(FIXTURES / "poi_taxonomy.csv", dtype=str)
     declared = [
         oracles.Declared(
-            "poi_category", taxonomy=tuple(taxonomy.itertuples(index=False, name=None)), missing=("", "Unknown")
+            "poi_category",
+            taxonomy=tuple(taxonomy.itertuples(index=False, name=None)),
+            missing=("", "Unknown"),
         ),
         oracles.Declared(
-            "income_band", "ordinal", tuple(text["attribute"][1]["order"]), gates=text["attribute"][1]["gates"]
+            "income_band",
+            "ordinal",
+            tuple(text["attribute"][1]["order"]),
+            gates=text["attribute"][1]["gates"],
         ),
     ]
     policy = {**text["gates"], "count_min": text["release"]["count_min"]}
@@ -266,7 +271,12 @@ def subtraction_tells_no_zone(case: Case) -> None:
             coarser = [row for row in found["cells"] if away & set(attacker.members(row))]
             assert len(coarser) + len(away - {m for row in coarser for m in attacker.members(row)}) > 1
             simple = all(row["n_members"] == 1 and row[f"{declared.column}_level"] == level for row in shows)
-            if simple and level == 0 and t.gates(a)["l_min"] is not None and not _hides(found, declared.column):
+            if (
+                simple
+                and level == 0
+                and t.gates(a)["l_min"] is not None
+                and not _hides(found, declared.column)
+            ):
                 left = attacker.left_over(found, declared.column, level, sum(each.values()))
                 guess = oracles.shares({v: max(round(x), 0) for v, x in left.items()})
                 fuzz = len(left) * sum(each.values()) / 2000
