@@ -33,8 +33,8 @@ class Attack:
         counts are), incidence_shown (whether the count of the largest incidence is), mix_given (whether the
         global mix of the level is published), a reader's best estimate of effective, top_share, incidence,
         distance, shift, lift, the values that stand out (incidence_value, shift_value, lift_value), and broken
-        and doubtful: gates, comma-separated. doubtful gates fail by the estimate but are not proved to, since counts are hidden,
-        Q is rounded, or the reference is local and not published: they never decide.
+        and doubtful: gates, comma-separated. doubtful gates fail by the estimate but are not proved to, since
+        counts are hidden, Q is rounded, or the reference is local and not published: they never decide.
     broken : DataFrame
         cell_id, attribute, gate, best (the best value that the published figures allow), threshold.
     largest : DataFrame
