@@ -98,7 +98,15 @@ RELEASE_KEYS = {
     "note": TEXT,
     "count_min": WHOLE,
 }
-TABLES = ("visits", "grid", "attribute", "gates", "reference", "remedies", "release")
+PLACE_KEYS = {
+    "attribute": TEXT,
+    "path": TEXT,
+    "layer": TEXT,
+    "column": Kind("a text in quotes, or a list of texts", lambda v: isinstance(v, str) or TEXTS.holds(v)),
+    "mapping": TEXT,
+    "crs": TEXT,
+}
+TABLES = ("visits", "grid", "attribute", "gates", "reference", "remedies", "places", "release")
 
 
 def parse(text: str, name: str) -> Tables:
@@ -148,6 +156,11 @@ def check(tables: Mapping[str, Any], name: str) -> None:
         where = f"[[attribute]] {attribute.get('column', number)!r}"
         _check_variant({"kind": "nominal"} | attribute, ATTRIBUTE_KEYS, "kind", where, name)
         _check_table(attribute.get("gates", {}), GATE_KEYS, f"{where} gates", name)
+    places = tables.get("places", [])
+    if not isinstance(places, list) or not all(isinstance(p, dict) for p in places):
+        raise PolicyError(f"'{name}': expected maps of places as [[places]], with two pairs of brackets.")
+    for number, table in enumerate(places, start=1):
+        _check_table(table, PLACE_KEYS, f"[[places]] {table.get('attribute', number)!r}", name)
 
 
 def _table(tables: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:

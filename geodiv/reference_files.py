@@ -77,7 +77,7 @@ def read_regions(
         The file is missing or is neither; a cell with two regions; a layer without a CRS or without `column`.
     """
     if path.suffix.lower() == ".csv":
-        table = _read_csv(path, ["cell_id", "region"])
+        table = read_table(path, ["cell_id", "region"])
         pairs = table.drop_duplicates()
         if twice := sorted(pairs["cell_id"][pairs["cell_id"].duplicated()]):
             raise SourceError(f"expected one region a cell in '{path}', got several for {listed(twice)}.")
@@ -126,7 +126,7 @@ def read_graph(path: Path) -> Any:
         table = pd.read_parquet(path)
         _check_columns(list(table.columns), _WEIGHT_COLUMNS, path)
     else:
-        table = _read_csv(path, _WEIGHT_COLUMNS)
+        table = read_table(path, _WEIGHT_COLUMNS)
     for end in ("focal", "neighbor"):
         table[end] = [as_text(value) for value in table[end]]
     try:
@@ -138,7 +138,8 @@ def read_graph(path: Path) -> Any:
         ) from None
 
 
-def _read_csv(path: Path, columns: list[str]) -> Any:
+def read_table(path: Path, columns: list[str]) -> Any:
+    """The columns of a UTF-8 CSV as text; a SourceError names the file when it is missing or has others."""
     import pandas as pd
 
     try:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .attribute import Attribute, Nominal, Numeric, Ordinal
-from .errors import GeodivError, PolicyError
+from .errors import GeodivError, PolicyError, did_you_mean, listed
+from .place_files import read_places
+from .places import Places
 from .policy import Global, Policy, Reference, Region, Ring, Weights
 from .policy_file import Tables, check, parse, written
 from .publication import Publication
@@ -184,9 +186,13 @@ def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
     reference, layer = _placed(
         f"'{name}', [reference]", lambda: _reference(tables.get("reference", {}), folder)
     )
+    places = tuple(
+        _placed(f"'{name}', [[places]]", lambda row=row: _places(row, grid, attributes, folder))  # type: ignore[misc]
+        for row in tables.get("places", [])
+    )
     policy = _placed(
         f"'{name}'",
-        lambda: Policy(**tables.get("gates", {}), **tables.get("remedies", {}), reference=reference),
+        lambda: Policy(**tables.get("gates", {}), **tables.get("remedies", {}), reference=reference, places=places),
     )
     for attribute in attributes:
         _placed(f"'{name}', [[attribute]]", lambda a=attribute: policy.thresholds(a))  # type: ignore[misc]
@@ -244,6 +250,29 @@ def _attribute(table: Mapping[str, Any], folder: Path) -> Attribute:
     elif version:
         raise PolicyError(f"'{keys['column']}': taxonomy_version stands without a taxonomy.")
     return _KINDS[keys.pop("kind", "nominal")](**keys)
+
+
+def _places(
+    table: Mapping[str, Any], grid: Grid, attributes: tuple[Attribute, ...], folder: Path
+) -> Places:
+    if lacking := [key for key in ("attribute", "path", "column") if key not in table]:
+        raise PolicyError(f"expected {' and '.join(lacking)}, got none.")
+    known = {attribute.column: attribute for attribute in attributes}
+    if table["attribute"] not in known:
+        raise PolicyError(
+            f"attribute: expected one of {listed(known)}, got {table['attribute']!r}."
+            f"{did_you_mean(table['attribute'], known)}"
+        )
+    mapping = table.get("mapping")
+    return read_places(
+        folder / table["path"],
+        grid,
+        known[table["attribute"]],
+        column=table["column"],
+        mapping=None if mapping is None else folder / mapping,
+        layer=table.get("layer"),
+        crs=table.get("crs"),
+    )
 
 
 def _reference(table: Mapping[str, Any], folder: Path) -> tuple[Reference, RegionLayer | None]:
