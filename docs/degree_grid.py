@@ -52,7 +52,9 @@ class DegreeGrid:
         """Keys at most `order` rows and columns away."""
         centres = np.arange(len(keys)) if centres is None else centres
         position = {key: i for i, key in enumerate(keys.tolist())}
-        steps = [(r, c) for r in range(-order, order + 1) for c in range(-order, order + 1) if (r, c) != (0, 0)]
+        steps = [
+            (r, c) for r in range(-order, order + 1) for c in range(-order, order + 1) if (r, c) != (0, 0)
+        ]
         found = [
             (i, position[key])
             for i, centre in enumerate(keys[centres].tolist())

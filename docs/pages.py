@@ -36,9 +36,14 @@ def names() -> str:
 
     homes = {name: f"geodiv.{home}.{name}" for name, home in geodiv._HOME.items()}
     rest = sorted(name for name in homes if not any(name in group for group in GROUPS.values()))
-    groups = {**GROUPS, "Records": [n for n in rest if not _is_error(n)], "Errors": [n for n in rest if _is_error(n)]}
+    groups = {
+        **GROUPS,
+        "Records": [n for n in rest if not _is_error(n)],
+        "Errors": [n for n in rest if _is_error(n)],
+    }
     return "\n\n".join(
-        f"## {title}\n\n" + "\n\n".join(f"::: {homes[name]}" for name in group) for title, group in groups.items()
+        f"## {title}\n\n" + "\n\n".join(f"::: {homes[name]}" for name in group)
+        for title, group in groups.items()
     )
 
 
@@ -58,4 +63,6 @@ def _helps(name: str, command: Any) -> list[tuple[str, str]]:
 
 def _included(name: str) -> str:
     text = (ROOT / name).read_text(encoding="utf-8")
-    return re.sub(r"\]\((?!http|#)([^)]+)\)", r"]", text) if name.endswith(".md") else f"```python\n{text}\n```"
+    return (
+        re.sub(r"\]\((?!http|#)([^)]+)\)", r"]", text) if name.endswith(".md") else f"```python\n{text}\n```"
+    )

@@ -40,9 +40,7 @@ policy = gd.Policy(
 # Distinct persons, never rows. Rows that cannot be counted are tallied by reason.
 
 # %%
-table = gd.tabulate(
-    visits, grid=gd.H3Grid(8), person="person_id", attributes=[activity], on_bad_rows="skip"
-)
+table = gd.tabulate(visits, grid=gd.H3Grid(8), person="person_id", attributes=[activity], on_bad_rows="skip")
 print(table, dict(table.intake.dropped))
 
 # %% [markdown]
@@ -52,7 +50,9 @@ print(table, dict(table.intake.dropped))
 
 # %%
 scores = gd.score(table, policy)
-scores.loc[scores["fails"] != "", ["persons", "distinct", "effective_fine", "incidence", "fails", "remedy"]].head()
+scores.loc[
+    scores["fails"] != "", ["persons", "distinct", "effective_fine", "incidence", "fails", "remedy"]
+].head()
 
 # %% [markdown]
 # The cells of the hospital campus have a crowd, and one activity.
@@ -61,7 +61,9 @@ scores.loc[scores["fails"] != "", ["persons", "distinct", "effective_fine", "inc
 worst = scores.sort_values("effective_fine").iloc[0]
 assert worst["top_value"] == "clinic"
 assert worst["persons"] >= 10
-print(f"{worst['distinct']} distinct values, effectively {worst['effective_fine']:.2f}; fails {worst['fails']}")
+print(
+    f"{worst['distinct']} distinct values, effectively {worst['effective_fine']:.2f}; fails {worst['fails']}"
+)
 
 # %% [markdown]
 # ## Enforce

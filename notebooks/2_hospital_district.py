@@ -27,7 +27,9 @@ district[["effective_fine", "incidence", "distance", "distance_global", "referen
 
 # %%
 nearer = district[district["distance"] < district["distance_global"]]
-print(f"{len(nearer)} of {len(district)} cells where clinics lead are nearer to their surroundings than to the town")
+print(
+    f"{len(nearer)} of {len(district)} cells where clinics lead are nearer to their surroundings than to the town"
+)
 assert len(nearer)
 
 # %% [markdown]
@@ -64,7 +66,9 @@ assert kept["ladder"] > kept["suppress only"]
 # clinic, and no coarser word makes that less certain.
 
 # %%
-fate = activity.assign(before=activity["fails"] != "", after=ladder.scores.loc[activity.index, "final_remedy"])
+fate = activity.assign(
+    before=activity["fails"] != "", after=ladder.scores.loc[activity.index, "final_remedy"]
+)
 print(fate.groupby(["before", "after"]).size().unstack(fill_value=0))
 campus = fate.sort_values("incidence").iloc[-1]
 assert campus["top_value"] == "clinic"

@@ -33,7 +33,11 @@ sizes = audits.sweep_sizes(
     policy=policy,
     on_bad_rows="skip",
 )
-print(sizes[["size", "cells", "eligible", "kept", "pass_l", "pass_t", "effective", "noise_floor", "coverage"]].round(2))
+print(
+    sizes[
+        ["size", "cells", "eligible", "kept", "pass_l", "pass_t", "effective", "noise_floor", "coverage"]
+    ].round(2)
+)
 by_size = sizes.set_index("size")
 assert by_size.loc[7, "kept"] >= by_size.loc[8, "kept"] >= by_size.loc[9, "kept"]
 
@@ -52,8 +56,6 @@ assert by_size.loc[9, "noise_floor"] > by_size.loc[7, "noise_floor"]
 # The table from which a reviewer picks: what l and t cost at one size.
 
 # %%
-table = gd.tabulate(
-    visits, grid=gd.H3Grid(8), person="person_id", attributes=[activity], on_bad_rows="skip"
-)
+table = gd.tabulate(visits, grid=gd.H3Grid(8), person="person_id", attributes=[activity], on_bad_rows="skip")
 choices = audits.sweep_thresholds(table, policy, l_min=[2, 3, 4], t_max=[0.2, 0.3, 0.4])
 print(choices.round(2).to_string(index=False))

@@ -32,8 +32,13 @@ assert gd.closeness(cell, near, ordered=True) == 0.0625
 # %%
 visits = str(fixtures / "visits.parquet")
 verdicts = {}
-for name, income in {"ordered": gd.Ordinal("income_band", order=bands), "unordered": gd.Nominal("income_band")}.items():
-    table = gd.tabulate(visits, grid=gd.H3Grid(8), person="person_id", attributes=[income], on_bad_rows="skip")
+for name, income in {
+    "ordered": gd.Ordinal("income_band", order=bands),
+    "unordered": gd.Nominal("income_band"),
+}.items():
+    table = gd.tabulate(
+        visits, grid=gd.H3Grid(8), person="person_id", attributes=[income], on_bad_rows="skip"
+    )
     scores = gd.score(table, gd.Policy(k_min=10, t_max=0.2))
     verdicts[name] = scores[scores["persons"] >= 10].set_index("cell_id")["distance"]
 flips = (verdicts["ordered"] <= 0.2) != (verdicts["unordered"] <= 0.2)

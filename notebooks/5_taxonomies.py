@@ -46,11 +46,20 @@ policy = gd.Policy(
 found = {}
 for taxonomy in (streets, themes):
     activity = gd.Nominal("poi_category", taxonomy=taxonomy, missing=["", "Unknown"])
-    table = gd.tabulate(visits, grid=gd.H3Grid(8), person="person_id", attributes=[activity], on_bad_rows="skip")
+    table = gd.tabulate(
+        visits, grid=gd.H3Grid(8), person="person_id", attributes=[activity], on_bad_rows="skip"
+    )
     outcome = gd.enforce(table, policy)
     figures = outcome.release.metadata
     found[taxonomy.name] = figures["remedies"]["publish_coarsened"]
-    print(taxonomy.name, figures["remedies"], "not published", figures["not_published"], "coverage", figures["coverage"])
+    print(
+        taxonomy.name,
+        figures["remedies"],
+        "not published",
+        figures["not_published"],
+        "coverage",
+        figures["coverage"],
+    )
 assert found["poi_taxonomy"] > found["themes"]
 
 # %% [markdown]
@@ -67,8 +76,20 @@ rows = [(c, v, f"{c}-{v}-{i}") for c, values in cells.items() for v, n in values
 import pandas as pd  # noqa: E402
 
 frame = pd.DataFrame(rows, columns=["cell_id", "poi_category", "person_id"])
-clustered = {"clinic": "health", "pharmacy": "health", "retail": "everyday", "cafe": "everyday", "gym": "everyday"}
-shared = {"clinic": "appointment", "retail": "appointment", "gym": "appointment", "cafe": "food", "pharmacy": "food"}
+clustered = {
+    "clinic": "health",
+    "pharmacy": "health",
+    "retail": "everyday",
+    "cafe": "everyday",
+    "gym": "everyday",
+}
+shared = {
+    "clinic": "appointment",
+    "retail": "appointment",
+    "gym": "appointment",
+    "cafe": "food",
+    "pharmacy": "food",
+}
 for name, coarse in {"health / everyday": clustered, "appointment / food": shared}.items():
     result = gd.enforce_l_diversity(frame, l_min=2.5, coarse_map=coarse).set_index("cell_id")
     print(name, result.loc["c-58", ["effective_fine", "effective_coarse", "remedy"]].to_dict())

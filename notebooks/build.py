@@ -15,7 +15,11 @@ def main() -> None:
     """Execute and write all of them."""
     for script in sorted(HERE.glob("[0-9]_*.py")):
         notebook = jupytext.read(script)
-        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook.metadata["kernelspec"] = {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
         NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(HERE)}}).execute()
         for i, cell in enumerate(notebook.cells):
             cell["id"] = f"cell-{i}"
