@@ -30,7 +30,7 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 KEYS = {"Tab": 9, "ArrowDown": 40, "ArrowUp": 38, "ArrowRight": 39, "Enter": 13}
-PATIENCE = 120.0
+PATIENCE = 60.0
 """Seconds after which a page that does not answer is an error; a loaded machine is slow."""
 
 
