@@ -94,6 +94,11 @@ def run_flags(command: F) -> F:
         click.option("--square-crs", metavar="CRS", help="Metric CRS of the squares, such as EPSG:3035."),
         click.option("--zones", metavar="LAYER", help="Grid: your polygons; needs --zones-id."),
         click.option("--zones-id", metavar="COLUMN", help="Column of the polygons that holds their id."),
+        click.option(
+            "--contiguity",
+            type=click.Choice(["queen", "rook"]),
+            help="Neighbours among --zones: a shared point (queen, the default) or a shared border (rook).",
+        ),
         click.option("--cell-column", metavar="COLUMN", help="Column of the visits that holds cell ids."),
         click.option(
             "--attribute", multiple=True, metavar="COLUMN", help="Sensitive attribute without order."
@@ -199,6 +204,8 @@ def _grid(flags: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             raise UsageError(
                 f"--{whole} and --{part.replace('_', '-')} belong together: expected both or neither."
             )
+    if flags.get("contiguity") is not None and chosen != ["zones"]:
+        raise UsageError("--contiguity belongs to --zones: expected both.")
     if not chosen:
         return {"kind": "column", "column": column} if column else {}
     if chosen == ["h3"]:
@@ -209,6 +216,8 @@ def _grid(flags: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         grid = {"kind": "square", "size": flags["square"], "crs": flags["square_crs"]}
     else:
         grid = {"kind": "zones", "path": _relative(flags["zones"], folder), "id": flags["zones_id"]}
+        if flags.get("contiguity") is not None:
+            grid["contiguity"] = flags["contiguity"]
     return {**grid, "column": column} if column else grid
 
 

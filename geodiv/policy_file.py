@@ -59,7 +59,14 @@ VISIT_KEYS = {"person": TEXT, "lon": TEXT, "lat": TEXT, "crs": TEXT, "layer": TE
 GRID_KEYS = {
     "h3": {"resolution": WHOLE, "column": TEXT},
     "square": {"size": NUMBER, "crs": TEXT},
-    "zones": {"path": TEXT, "id": TEXT, "layer": TEXT, "column": TEXT, "rook": FLAG},
+    "zones": {
+        "path": TEXT,
+        "id": TEXT,
+        "layer": TEXT,
+        "column": TEXT,
+        "contiguity": TEXT,
+        "tolerance": NUMBER,
+    },
     "column": {"column": TEXT, "resolution": WHOLE},
 }
 GATES = Kind("a table of gates", lambda v: isinstance(v, dict))

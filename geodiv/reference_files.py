@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import SourceError, did_you_mean, listed
+from .grids.layer import read_layer
 from .text import as_text
 
 if TYPE_CHECKING:
@@ -82,19 +83,16 @@ def read_regions(
         if twice := sorted(pairs["cell_id"][pairs["cell_id"].duplicated()]):
             raise SourceError(f"expected one region a cell in '{path}', got several for {listed(twice)}.")
         return dict(zip(pairs["cell_id"], pairs["region"], strict=True))
-    import pyogrio
-
-    try:
-        frame = pyogrio.read_dataframe(path, layer=layer)
-    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, OSError) as error:
-        raise SourceError(f"expected a CSV or a polygon layer of regions at '{path}', got: {error}") from None
-    columns = [name for name in frame.columns if name != "geometry"]
+    frame = read_layer(path, layer, "Regions")
+    columns = [str(name) for name in frame.columns if name != frame.geometry.name]
     if column is None or column not in columns:
         raise SourceError(
             f"expected the column of '{path}' that names the region ([reference] column), got {column!r}; "
             f"it has {listed(columns)}.{did_you_mean(column, columns)}"
         )
-    if getattr(frame, "crs", None) is None:
+    if not frame.geom_type.isin(["Polygon", "MultiPolygon"]).any():
+        raise SourceError(f"expected polygons that name regions at '{path}', got none. Give a polygon layer.")
+    if frame.crs is None:
         raise SourceError(
             f"expected a layer of polygons with a CRS at '{path}', got none. Assign its CRS first."
         )
@@ -123,7 +121,10 @@ def read_graph(path: Path) -> Any:
     elif suffix == ".parquet":
         import pandas as pd
 
-        table = pd.read_parquet(path)
+        try:
+            table = pd.read_parquet(path)
+        except (ValueError, OSError) as error:
+            raise SourceError(f"expected weights as Parquet at '{path}', got: {error}") from None
         _check_columns(list(table.columns), _WEIGHT_COLUMNS, path)
     else:
         table = read_table(path, _WEIGHT_COLUMNS)

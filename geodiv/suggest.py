@@ -12,6 +12,7 @@ from .cellsize import Size, suggested_size
 from .policy_file import quoted
 from .recognise import Candidate, Columns, recognised
 from .sources import Source, need, open_source
+from .sources.frames import ArrowSource
 from .text import as_text
 
 L_MIN = 3.0
@@ -50,10 +51,12 @@ def suggested_policy(
         The visits cannot be read.
     """
     opened = open_source(source, layer)
+    if isinstance(opened, ArrowSource):
+        opened = opened.held()
     names = [name for name in opened.columns if name != opened.geometry]
     table = next(iter(opened.batches(names, None)))
     columns = recognised(opened, table, None if person is None else need(opened, person, "the person"))
-    size = suggested_size(source, columns, layer=layer, crs=crs, k_min=k_min)
+    size = suggested_size(opened, columns, layer=layer, crs=crs, k_min=k_min)
     common = _common_values(table, columns, k_min)
     blocks = [
         _head(opened),

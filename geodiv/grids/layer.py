@@ -30,7 +30,7 @@ class Layer(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_layer(path: str | Path, layer: str | None = None) -> gpd.GeoDataFrame:
+def read_layer(path: str | Path, layer: str | None = None, what: str = "Zones") -> gpd.GeoDataFrame:
     """The polygon layer of a file.
 
     Parameters
@@ -40,6 +40,8 @@ def read_layer(path: str | Path, layer: str | None = None) -> gpd.GeoDataFrame:
         ``file.gpkg|layername=x`` names the layer too.
     layer : str, optional
         Needed when the file holds several layers with geometry.
+    what : str
+        What messages call the layer.
     """
     import geopandas as gpd
     import pyogrio
@@ -48,16 +50,17 @@ def read_layer(path: str | Path, layer: str | None = None) -> gpd.GeoDataFrame:
     named = dict(option.partition("=")[::2] for option in options.split("|") if option)
     layer = layer or named.get("layername")
     if not (name.startswith("/vsi") or "://" in name or Path(name).exists()):
-        raise SourceError(f"Zones: no file {name!r}. Give the path of a polygon layer.")
+        raise SourceError(f"{what}: no file {name!r}. Give the path of a polygon layer.")
     try:
         if Path(name).suffix.lower() in (".parquet", ".geoparquet"):
             return gpd.read_parquet(name)
-        layer = _chosen(name, layer, [str(n) for n, kind in pyogrio.list_layers(name) if kind is not None])
+        layers = [str(n) for n, kind in pyogrio.list_layers(name) if kind is not None]
+        layer = _chosen(what, name, layer, layers)
         frame = gpd.read_file(name, layer=layer)
     except (ValueError, OSError, pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
         if isinstance(error, SourceError):
             raise
-        raise SourceError(f"Zones: {name!r} cannot be read as a polygon layer: {error}") from error
+        raise SourceError(f"{what}: {name!r} cannot be read as a polygon layer: {error}") from error
     return frame
 
 
@@ -96,18 +99,18 @@ def checked_layer(frame: gpd.GeoDataFrame, id: str, tolerance: float) -> Layer:
     return Layer(names, shapes, crs, tuple(repaired), tuple(note for note, some in notes.items() if some))
 
 
-def _chosen(name: str, layer: str | None, layers: list[str]) -> str:
+def _chosen(what: str, name: str, layer: str | None, layers: list[str]) -> str:
     """The layer to read, or an error that lists those there are."""
     if layer is not None and layer not in layers:
         raise SourceError(
-            f"Zones: {name!r} has no layer {layer!r} with geometry.{did_you_mean(layer, layers)}"
+            f"{what}: {name!r} has no layer {layer!r} with geometry.{did_you_mean(layer, layers)}"
             f" It has: {listed(layers)}."
         )
     if not layers:
-        raise SourceError(f"Zones: {name!r} has no layer with geometry. Give a polygon layer.")
+        raise SourceError(f"{what}: {name!r} has no layer with geometry. Give a polygon layer.")
     if layer is None and len(layers) > 1:
         raise SourceError(
-            f"Zones: {name!r} has several layers: {listed(layers)}. Name one: layer={layers[0]!r}."
+            f"{what}: {name!r} has several layers: {listed(layers)}. Name one: layer={layers[0]!r}."
         )
     return layer or layers[0]
 

@@ -141,6 +141,15 @@ class ArrowSource:
         columns, repeated = distinct_columns(schema.names, schema.types)
         return cls(frame, schema, columns, repeated, *declared_geometry(schema, _called(frame)))
 
+    def held(self) -> ArrowSource:
+        """The same rows in memory, for whoever reads them more than once."""
+        if isinstance(self.frame, pa.Table | pa.RecordBatch):
+            return self
+        try:
+            return ArrowSource.open(_reader(self.frame).read_all())
+        except (OSError, pa.ArrowInvalid) as error:
+            raise SourceError(f"{self.name} cannot be read to its end: {error}.") from error
+
     @property
     def name(self) -> str:
         """As messages call it."""
