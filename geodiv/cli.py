@@ -12,7 +12,9 @@ from typing import Any
 import click
 
 from . import __version__
-from .cli_audits import COMMANDS
+from .cli_audits import COMMANDS as AUDIT_COMMANDS
+from .cli_maps import COMMANDS as MAP_COMMANDS
+from .cli_taxonomy import taxonomy
 from .errors import GeodivError
 from .flags import run_flags, run_of_flags
 from .progress import MODES, reporting
@@ -171,6 +173,7 @@ def score(
     "-o", "--output", required=True, metavar="GPKG", help="Release to write, with a .json beside it."
 )
 @click.option("--work", metavar="GPKG", help="Work file to write as well: internal.")
+@click.option("--report", "report_", metavar="HTML", help="Public report to write as well, with a .json after its name.")
 @_json
 @_progress
 @_engine
@@ -180,6 +183,7 @@ def enforce(
     visits: str,
     output: str,
     work: str | None,
+    report_: str | None,
     as_json: bool,
     progress: str,
     engine: str,
@@ -194,7 +198,9 @@ def enforce(
     from .summary import public_figures, release_text
 
     format_of(output)
-    check_targets([output, str(sidecar(output)), work, rejects], [visits, flags["policy"]], overwrite)
+    beside = None if report_ is None else f"{report_}.json"
+    targets = [output, str(sidecar(output)), work, rejects, report_, beside]
+    check_targets(targets, [visits, flags["policy"]], overwrite)
     run = run_of_flags(flags)
     with reporting(progress) as report:
         table = run.tabulate(visits, engine=engine, rejects=rejects, progress=report)
@@ -202,6 +208,10 @@ def enforce(
         outcome.release.to_file(output, overwrite=overwrite)
         if work is not None:
             outcome.to_work(work, overwrite=overwrite)
+        if report_ is not None:
+            from .report import write_report
+
+            write_report(outcome.release, report_, overwrite=overwrite)
     figures = public_figures(outcome.release.metadata)
     _say(*table.intake.notes, *advice(table, outcome.policy, outcome.scores))
     click.echo(json.dumps(figures) if as_json else release_text(figures))
@@ -225,5 +235,5 @@ def _say(*notes: str) -> None:
         click.echo(f"geodiv: note: {note}", err=True)
 
 
-for _command in COMMANDS:
+for _command in (*AUDIT_COMMANDS, *MAP_COMMANDS, taxonomy):
     cli.add_command(_command)

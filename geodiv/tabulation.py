@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from .grids.protocol import Grid
 from .intake import Intake, VisitSpec
 from .labels import LabelSpace
 from .plan import Plan
+from .sketch import sketch
 
 Counted = tuple[tuple[CSR, ...], ...]
 """Over attributes, over levels: (zones, labels) sparse int64, distinct persons."""
@@ -117,6 +119,23 @@ class Tabulation:
         names = ", ".join(a.column for a in self.attributes)
         return f"<Tabulation of {len(self.cells)} {self.grid.kind} cells, {names}>"
 
+    def _repr_html_(self) -> str:
+        """Internal: what was counted, and the outlines of the occupied cells."""
+        counted = f"{self.intake.counted:,} of {self.intake.rows:,}"
+        rows = [("occupied cells", f"{len(self.cells):,} ({self.grid.kind})"), ("visits counted", counted)]
+        rows += [(f"not counted: {reason}", f"{n:,}") for reason, n in sorted(self.intake.dropped.items()) if n]
+        for attribute, space in zip(self.attributes, self.spaces, strict=True):
+            values = f"{len(space.values):,} values, {len(space.levels)} level(s)"
+            rows.append((attribute.column, f"{type(attribute).__name__.lower()}, {values}"))
+        lines = "".join(f"<tr><th>{escape(name)}</th><td>{escape(said)}</td></tr>" for name, said in rows)
+        head = "<thead><tr><th>tabulation</th><td>internal</td></tr></thead>"
+        outlines, picture = self.geometry(), ""
+        if outlines is not None:
+            degrees = self.grid.kind in ("h3", "column")
+            colours, label = ("#8C96C6",), "Map of the occupied cells"
+            picture = sketch(outlines, np.zeros(len(outlines)), colours, label=label, degrees=degrees)
+        return f'<div class="geodiv"><table>{head}<tbody>{lines}</tbody></table>{picture}</div>'
+
     def start(self, levels: Sequence[int] | None = None) -> Plan:
         """The plan before remedies: each cell a zone, attributes at these levels (their own starting ones)."""
         return Plan.of_cells(len(self.cells), levels or [a.level for a in self.attributes])
@@ -156,6 +175,12 @@ class Tabulation:
         at = place.copy()
         at[new] = known.members.shape[0] + np.arange(len(new))
         return (known + self.count(members[new])).take(at), place
+
+    def relabelled(self, spaces: Sequence[LabelSpace]) -> Tabulation:
+        """The same visits under other labels over the same values, one label space an attribute; counted again."""
+        contributions = replace(self.contributions, spaces=tuple(spaces))
+        base = _cells_counted(self.engine, contributions, self.attributes)
+        return replace(self, spaces=tuple(spaces), base=base, contributions=contributions)
 
     def geometry(self) -> Any:
         """Shapely polygons of the cells, (cells,) object, or None when the grid has none."""
@@ -261,10 +286,32 @@ def of_contributions(
 ) -> Tabulation:
     """The Tabulation of an engine's contributions."""
     cells = len(contributions.keys)
-    labels, visits = [], []
+    visits = [
+        CSR((pairs.visits, (pairs.cell, pairs.value)), shape=(cells, len(space.values)))
+        for pairs, space in zip(contributions.pairs, contributions.spaces, strict=True)
+    ]
+    return Tabulation(
+        grid=grid,
+        attributes=attributes,
+        spaces=contributions.spaces,
+        cells=grid.ids(contributions.keys),
+        base=_cells_counted(engine, contributions, attributes),
+        visits=tuple(visits),
+        intake=contributions.intake,
+        engine=engine,
+        contributions=contributions,
+        adjacency=grid.neighbours(contributions.keys, 1),
+    )
+
+
+def _cells_counted(
+    engine: Engine, contributions: Contributions, attributes: tuple[Attribute, ...]
+) -> Counts:
+    """The counts with each cell a zone of its own."""
+    cells = len(contributions.keys)
+    labels = []
     tier = np.zeros((cells, len(attributes)), dtype=np.int64)
     for a, (pairs, space) in enumerate(zip(contributions.pairs, contributions.spaces, strict=True)):
-        shape = (cells, len(space.values))
         pair = (pairs.cell, pairs.cell, pairs.value, pairs.persons)
         labels.append(
             tuple(
@@ -272,22 +319,10 @@ def of_contributions(
                 for up, names in zip(space.up, space.levels, strict=True)
             )
         )
-        visits.append(CSR((pairs.visits, (pairs.cell, pairs.value)), shape=shape))
         if attributes[a].sensitive is not None:
             tier[:, a] = _count_tier(engine, contributions, a, pair, cells)
     identity = CSR(sparse.identity(cells, format="csr"))
-    return Tabulation(
-        grid=grid,
-        attributes=attributes,
-        spaces=contributions.spaces,
-        cells=grid.ids(contributions.keys),
-        base=Counts(identity, contributions.persons, tuple(labels), tier),
-        visits=tuple(visits),
-        intake=contributions.intake,
-        engine=engine,
-        contributions=contributions,
-        adjacency=grid.neighbours(contributions.keys, 1),
-    )
+    return Counts(identity, contributions.persons, tuple(labels), tier)
 
 
 def _count_labels(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from .geopackage import write_work
 from .intake import Intake
-from .release import policy_record
+from .release import attribute_record, policy_record
 from .tabulation import Tabulation
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ def write_scores(
     metadata: dict[str, Any] = {"format": "geodiv work 1", "title": title, "grid": table.grid.describe()}
     if policy is not None:
         metadata["policy"] = policy_record(policy)
+        metadata["attributes"] = [
+            attribute_record(a, s, policy) for a, s in zip(table.attributes, table.spaces, strict=True)
+        ]
     write_work(
         cells_layer(table, scores),
         scores,
