@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -105,7 +105,7 @@ def enforce(
         plan, journal = _gather(judge, plan, journal)
     if policy.residual and "suppress" in policy.ladder:
         plan, journal = _residual(judge, plan, journal)
-    plan = _withhold(judge, plan)
+    plan, journal = _or_alone(judge, _withhold(judge, plan), journal)
     if progress:
         progress("verify", 0, 1)
     verify(table, policy, plan)
@@ -165,6 +165,33 @@ def _withhold(judge: Judge, plan: Plan) -> Plan:
     """Suppress whatever does not pass, cells below k among it."""
     situation = Situation.of(judge, judge.standing(judge.table.recount(plan)), plan)
     return plan.suppress(situation.zones[~situation.publishable])
+
+
+def _or_alone(
+    judge: Judge, plan: Plan, journal: list[dict[str, Any]]
+) -> tuple[Plan, list[dict[str, Any]]]:
+    """The plan, or leaving out alone where that keeps more persons.
+
+    No remedy loses a zone that passes, but a merged zone can leave a lone failing cell behind, and the residual then
+    costs more than the merge brought; and one level for the whole release is chosen for each attribute by itself.
+    """
+    policy, table = judge.policy, judge.table
+    lost = policy.residual and journal[-1]["suppressed"] > 0
+    if policy.ladder[-1:] != ("suppress",) or not (lost or policy.recode_scope == "release"):
+        return plan, journal
+    own = Judge.of(table, replace(policy, ladder=("suppress",)))
+    alone = _withhold(own, table.start(own.start))
+    if policy.residual and _kept(own, alone) > _kept(own, plan):
+        alone, _ = _residual(own, alone, journal)
+    if _kept(own, alone) <= _kept(own, plan):
+        return plan, journal
+    before = Situation.of(own, own.standing(table.recount(table.start(own.start))), table.start(own.start))
+    return alone, [*journal, _entry(0, "alone", before, alone)]
+
+
+def _kept(judge: Judge, plan: Plan) -> int:
+    """(person, cell) pairs of the eligible cells that are published."""
+    return int(judge.table.persons[judge.references.eligible & ~plan.suppressed].sum())
 
 
 def published_rows(situation: Situation) -> IntArray:

@@ -677,6 +677,7 @@ def enforce(t: Table) -> Outcome:
     if "suppress" in ladder:
         zones = {z if remedies.passes(z) else replace(z, suppressed=True) for z in zones}
         zones = remedies.residual(zones) if t.policy["residual"] else zones
+        remedies, zones = max((remedies, zones), leaving_out(t), key=lambda found: kept(*found))
     published = sorted((z for z in zones if remedies.passes(z)), key=lambda z: z.id)
     out = {cell for z in published for cell in z.members}
     before = scores(t)
@@ -705,6 +706,20 @@ def enforce(t: Table) -> Outcome:
         reference_rows(t, published),
         metadata(t, published, rounds, len(t.persons) - len(out)),
     )
+
+
+def leaving_out(t: Table) -> tuple[Remedies, set[Zone]]:
+    """What suppressing alone would publish."""
+    alone = Remedies(t, [[declared.level] for declared in t.attributes])
+    zones = {Zone(frozenset({cell}), alone.start) for cell in t.persons}
+    zones = {z if alone.passes(z) else replace(z, suppressed=True) for z in zones}
+    return alone, alone.residual(zones) if t.policy["residual"] else zones
+
+
+def kept(remedies: Remedies, zones: Iterable[Zone]) -> int:
+    """(person, cell) pairs of eligible cells in the zones that pass."""
+    t = remedies.t
+    return sum(len(t.persons[c]) for z in zones if remedies.passes(z) for c in z.members & set(t.eligible))
 
 
 def covered(t: Table, out: set[str], cells: Iterable[str]) -> float:

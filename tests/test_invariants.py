@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import oracles
+from crowds import FAR, ROW, tabulate
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -150,3 +151,14 @@ def broken(remedies: oracles.Remedies, table: gd.Tabulation, plan: Plan) -> set[
         if not remedies.passes(oracles.Zone(members, tuple(plan.level[zone].tolist()))):
             found.add(table.cells[zone])
     return found
+
+
+def test_a_merge_that_costs_more_than_it_brings_is_not_made() -> None:
+    """Joining `a` and `b` would leave `c` alone, and the rest would have to take the joined zone with it."""
+    first, second, *_ = ROW
+    table = tabulate({first: {"x": 5, "y": 5}, second: {"x": 6}, FAR: {"y": 9}})
+    policy = gd.Policy(k_min=5, l_min=1.8)
+    outcome = gd.enforce(table, policy)
+    assert outcome.release.cells["members"].tolist() == [first]
+    assert outcome.rounds["stage"].tolist()[-1] == "alone"
+    assert gd.enforce(table, replace(policy, residual=False)).release.cells["n_members"].tolist() == [2]
