@@ -110,6 +110,7 @@ def init(
     overwrite: bool,
 ) -> None:
     """Write a commented policy.toml for VISITS: columns found, values listed, a cell size suggested."""
+    from .atomic import replacing
     from .suggest import suggested_policy
 
     if output is not None:
@@ -118,7 +119,8 @@ def init(
     if output is None:
         click.echo(text, nl=False)
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        with replacing(output, overwrite=overwrite) as (file,):
+            file.write_text(text, encoding="utf-8")
 
 
 @cli.command()

@@ -100,6 +100,7 @@ def suggest(
     **flags: Any,
 ) -> int:
     """Search coarser values that keep most persons for the least that is lost, and write the best as CSV."""
+    from .atomic import replacing
     from .taxonomies.suggest import suggest_taxonomy, taxonomy_csv
 
     check_targets([output], [visits, flags["policy"]], overwrite)
@@ -109,7 +110,8 @@ def suggest(
         found = suggest_taxonomy(table, policy, column, wishes=wishes)
     chosen = _chosen(found, labels)
     if chosen is not None:
-        Path(output).write_text(taxonomy_csv(chosen.taxonomy), encoding="utf-8")
+        with replacing(output, overwrite=overwrite) as (file,):
+            file.write_text(taxonomy_csv(chosen.taxonomy), encoding="utf-8")
     figures = {
         "attribute": found.attribute,
         "kept_without": found.kept_without,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -169,6 +170,38 @@ def test_two_runs_on_one_target_end_with_one_whole_release(folder: Path) -> None
     release = gd.read_release(out / "release.gpkg")
     assert "not_carried" not in release.metadata
     assert sorted(p.name for p in out.iterdir()) == ["release.gpkg", "release.json"]
+
+
+@posix
+def test_rejects_of_a_killed_run_are_tidied_by_the_next_and_those_of_a_living_one_are_not(
+    folder: Path,
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as run:
+        dead, living = (folder / "out" / f".r.csv.{pid}.part" for pid in (run.pid, os.getppid()))
+        run.kill()
+    for path in (dead, living, folder / "out" / ".other.csv.1.part"):
+        path.write_text("half", encoding="utf-8")
+    arguments = ["score", str(folder / "visits.csv"), "-p", str(folder / "one.toml")]
+    assert cli.run([*arguments, "--rejects", str(folder / "out" / "r.csv")]) == 0
+    assert sorted(p.name for p in (folder / "out").iterdir()) == sorted(
+        [living.name, ".other.csv.1.part", "r.csv"]
+    )
+
+
+def test_init_keeps_the_former_policy_when_it_cannot_write(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, *_: Any, **__: Any) -> int:
+        self.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    policy = folder / "one.toml"
+    before = policy.read_bytes()
+    monkeypatch.setattr(Path, "write_text", full)
+    assert cli.run(["init", str(folder / "visits.csv"), "-o", str(policy), "--overwrite"]) == 3
+    monkeypatch.undo()
+    assert policy.read_bytes() == before
+    assert rubbish(folder) == []
 
 
 def locked(out: Path) -> Callable[[], None]:

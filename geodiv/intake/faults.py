@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,9 @@ class Rejects:
         self._file: Any = None
 
     def __enter__(self) -> Rejects:
-        if self._part is not None:
+        if self._path is not None and self._part is not None:
             try:
+                _clear(self._path)
                 self._file = self._part.open("w", encoding="utf-8", newline="")
             except OSError as error:
                 raise self._error(error) from error
@@ -125,3 +127,25 @@ class Rejects:
 
     def _error(self, error: OSError) -> WriteError:
         return WriteError(f"rejects: expected a file to write at '{self._path}', got: {first_line(error)}.")
+
+
+def _clear(path: Path) -> None:
+    """Remove what runs on the same file left behind that were killed."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.part")
+    for other in path.parent.iterdir():
+        found = ours.fullmatch(other.name)
+        if found and not _runs(int(found[1])):
+            other.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process is alive; taken for granted where asking would end it."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
