@@ -247,6 +247,14 @@ def test_coverage_has_two_decimals(kept: int, lost: int, coverage: float) -> Non
     assert found.metadata["coverage"] == coverage
 
 
+def test_coverage_is_that_of_eligible_cells() -> None:
+    """A cell below k that was merged into a zone counts neither above nor below the line."""
+    counts = {ROW[0]: {"a": 6}, ROW[1]: {"b": 3}, FAR: {"a": 9}}
+    found = release(counts, l_min=1.8)
+    assert found.cells["persons"].tolist() == [9]
+    assert found.metadata["coverage"] == 0.4
+
+
 def test_the_reference_is_tallied_over_published_zones_only() -> None:
     counts = {ROW[0]: {"a": 5, "b": 5}, ROW[1]: {"a": 5, "b": 5}, FAR: {"a": 5, "b": 5}, ROW[4]: {"a": 9}}
     found = release(counts, l_min=1.9, reference=gd.Ring(1))

@@ -150,6 +150,12 @@ def test_then_the_union_of_the_lowest_levels_is_preferred() -> None:
     assert published(alone) == {"AB": (0,)}
 
 
+def test_a_partner_that_fails_itself_is_preferred_at_a_coarser_level_too() -> None:
+    counts = {A: {"c": 9}, B: {"a": 8}, C: {"b": 6, "c": 6, "d": 6}}
+    outcome = run(counts, gd.Nominal("activity", EVEN), l_min=2.5, incidence_max=0.8)
+    assert published(outcome) == {"AB": (1,), "C": (0,)}
+
+
 def test_then_the_partner_with_the_fewest_persons() -> None:
     for left, right, zone in [(7, 8, "AB"), (8, 7, "BC")]:
         counts = {A: {"b": left}, B: {"a": 6}, C: {"b": right}}
@@ -243,11 +249,14 @@ def test_cells_below_k_gather() -> None:
     assert outcome.release.metadata["rounds"] == 1
 
 
-def test_a_gathering_zone_takes_the_cell_that_adds_most_persons() -> None:
-    rows = [(B, f"p{i}", "ab"[i % 2]) for i in range(7)] + [(A, f"p{i}", "a") for i in range(6)]
-    rows += [(C, f"q{i}", "ab"[i % 2]) for i in range(4)]
+@pytest.mark.parametrize(("known", "new"), [(A, C), (C, A)])
+def test_a_gathering_zone_takes_the_cell_that_adds_most_persons(known: str, new: str) -> None:
+    """Six persons that it has already add less than four others."""
+    rows = [(B, f"p{i}", "ab"[i % 2]) for i in range(7)] + [(known, f"p{i}", "a") for i in range(6)]
+    rows += [(new, f"q{i}", "ab"[i % 2]) for i in range(4)]
     source = pd.DataFrame(rows, columns=["cell", "person", "activity"])
-    assert published(run(source, k_min=10, l_min=1.8, max_members=2)) == {"BC": (0,)}
+    zone = "".join(sorted(LETTERS[cell] for cell in (B, new)))
+    assert published(run(source, k_min=10, l_min=1.8, max_members=2)) == {zone: (0,)}
 
 
 def test_gathering_stops_as_soon_as_it_passes() -> None:
@@ -323,6 +332,16 @@ def test_the_level_at_which_most_persons_are_in_passing_zones() -> None:
     many = {**few, A: {"a": 20, "b": 20, "c": 20, "d": 20}, C: {"a": 9}, FAR: {"b": 9, "c": 9}}
     outcome = run(many, poi, l_min=3.99, recode_scope="release")
     assert published(outcome) == {"A": (0,)}
+
+
+def test_persons_decide_and_not_cells() -> None:
+    """At level 0 one cell of 30 persons passes, at level 1 it is certain by incidence and two of 10 pass."""
+    taxonomy = gd.Taxonomy([("a", "x"), ("b", "x"), ("e", "x"), ("c", "y"), ("d", "y")])
+    counts = {A: {"a": 10, "b": 10, "e": 10}, C: {"a": 5, "c": 5}, FAR: {"b": 5, "c": 5}}
+    gates: dict[str, Any] = {"l_min": 2.5, "incidence_max": 0.8, "recode_scope": "release"}
+    assert published(run(counts, gd.Nominal("activity", taxonomy), **gates)) == {"A": (0,)}
+    counts[A] = {"a": 6, "b": 6, "e": 6}
+    assert published(run(counts, gd.Nominal("activity", taxonomy), **gates)) == {"C": (1,), "F": (1,)}
 
 
 def test_what_still_fails_at_the_level_of_the_release_merges() -> None:
