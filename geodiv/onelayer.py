@@ -14,6 +14,7 @@ from .columns import release_tables, typed
 from .errors import SourceError, UsageError
 from .geopackage import OGR_ERRORS, failing, gdal_options
 from .partial import located_cells, partial_release, write_with_json
+from .spreadsheet import guarded, unguarded
 
 if TYPE_CHECKING:
     from .release import Release
@@ -73,7 +74,7 @@ def write_counts(release: Release, path: str | Path, *, overwrite: bool = False)
                 stream, lineterminator="\r\n"
             )  # RFC 4180; a lone carriage return is quoted too
             writer.writerow([column.name for column in table.columns])
-            writer.writerows(counts.astype(object).where(counts.notna(), "").itertuples(index=False))
+            writer.writerows(_safe(counts).itertuples(index=False))
 
     write_with_json(release, path, overwrite, write)
 
@@ -108,9 +109,20 @@ def read_counts(path: str | Path) -> Release:
     if header != names or any(len(row) != len(names) for row in rows):
         raise SourceError(f"expected the columns {', '.join(names)} in '{path}', got another table.")
     counts = pd.DataFrame(rows, columns=names, dtype=object)
+    counts[_TEXTS] = counts[_TEXTS].map(unguarded)
     figures = ["level", "persons", "share"]
     counts[figures] = counts[figures].replace({"": None})
     return partial_release(path, counts=counts)
+
+
+_TEXTS = ["cell_id", "attribute", "value"]
+
+
+def _safe(counts: pd.DataFrame) -> pd.DataFrame:
+    """The counts as texts and numbers, nulls empty; no text that a spreadsheet would run."""
+    shown = counts.astype(object).where(counts.notna(), "")
+    shown[_TEXTS] = shown[_TEXTS].map(guarded)
+    return shown
 
 
 def _outlined(release: Release, path: str | Path) -> gpd.GeoDataFrame:

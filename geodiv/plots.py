@@ -14,7 +14,8 @@ import pandas as pd
 
 from .columns import REMEDIES
 from .drawing import DENSE, fill_classes, literal, map_axes, need, new_axes, one_attribute, tidy
-from .errors import UsageError, did_you_mean
+from .errors import UsageError
+from .mix_plots import cell_mix_plot, mix_plot
 from .policy import GATES
 from .release import Release
 from .styles import COLOURS, HATCHED
@@ -24,11 +25,21 @@ from .wording import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["distinct_effective", "failing_map", "mix_plot", "remedy_map", "size_plot", "threshold_plot"]
+__all__ = [
+    "cell_mix_plot",
+    "distinct_effective",
+    "failing_map",
+    "mix_plot",
+    "remedy_map",
+    "size_plot",
+    "threshold_plot",
+]
 
 GATE_COLOURS = {
     "passes": "#C9DDEC",
     "incidence_max": "#7A0A1F",
+    "tier_incidence_max": "#8C0F24",
+    "tier_max": "#9E1528",
     "l_min": "#B2182B",
     "c_max": "#D6604D",
     "share_max": "#E58267",
@@ -43,6 +54,8 @@ GATE_COLOURS = {
 GATE_WORDS = {
     "passes": "passes every gate",
     "incidence_max": "nearly all did one thing (incidence_max)",
+    "tier_incidence_max": "nearly all did something sensitive (tier_incidence_max)",
+    "tier_max": "most visits were for something sensitive (tier_max)",
     "l_min": "too few values in effect (l_min)",
     "c_max": "the rest follows when a few are ruled out (c_max)",
     "share_max": "one value stands out (share_max)",
@@ -76,6 +89,9 @@ def remedy_map(cells: Release | gpd.GeoDataFrame, *, column: str = "remedy", ax:
     released = isinstance(cells, Release)
     frame = _located(cells.cells if isinstance(cells, Release) else cells)
     need(frame, [column])
+    if "attribute" in frame.columns:  # scores: a cell needs what its worst attribute needs
+        rank = frame[column].map({word: i for i, word in enumerate(REMEDIES)})
+        frame = frame.loc[rank.sort_values(kind="stable").index].drop_duplicates("cell_id", keep="last")
     words = [word for word in REMEDIES if (frame[column] == word).any()]
     ax = map_axes(frame, ax, len(words))
     fill_classes(ax, frame, frame[column], [(w, COLOURS[w], REMEDIES[w], w in HATCHED) for w in words])
@@ -181,63 +197,6 @@ def distinct_effective(
         f"{literal(attribute)}: distinct against effective values" + ("" if unit != "cell" else " (internal)")
     )
     tidy(ax)
-    return ax
-
-
-def mix_plot(release: Release, cell_id: str, *, attribute: str | None = None, ax: Axes | None = None) -> Axes:
-    """The published mix of a zone against the published mix of the whole area, at the zone's level.
-
-    Parameters
-    ----------
-    release : Release
-    cell_id : str
-        Of a published zone without hidden counts in this attribute.
-    attribute : str, optional
-        Needed where there are several.
-    ax : Axes, optional
-
-    Raises
-    ------
-    UsageError
-        No such zone is published, or its counts are hidden.
-    """
-    attribute = one_attribute([r["column"] for r in release.metadata.get("attributes", [])], attribute)
-    found = release.counts[
-        (release.counts["cell_id"] == cell_id) & (release.counts["attribute"] == attribute)
-    ]
-    if not len(found):
-        raise UsageError(
-            f"expected the id of a published zone, got "
-            f"{cell_id!r}.{did_you_mean(cell_id, release.cells['cell_id'])}"
-        )
-    if found["share"].isna().any():
-        raise UsageError(
-            f"the counts of zone {cell_id!r} for {attribute!r} are hidden in part: there is no mix to draw."
-        )
-    level = int(found["level"].iloc[0])
-    mix = release.reference[
-        (release.reference["attribute"] == attribute) & (release.reference["level"] == level)
-    ]
-    shares = found.set_index("value")["share"].astype(float)
-    labels = list(mix["value"]) or list(shares.index)
-    ax = ax or new_axes(height=max(2.6, 0.34 * len(labels) + 1.4))
-    place = np.arange(len(labels))
-    ax.barh(
-        place - 0.2,
-        [shares.get(v, 0.0) for v in labels],
-        height=0.38,
-        color="#0B4F8A",
-        label=f"zone {literal(cell_id)}",
-    )
-    if len(mix):
-        ax.barh(place + 0.2, mix["share"].astype(float), height=0.38, color="#B9BEC6", label="the whole area")
-    ax.set_yticks(place, [literal(label) for label in labels])
-    ax.invert_yaxis()
-    ax.set(xlabel="share of the labels, 0 to 1", xlim=(0, None))
-    ax.set_title(
-        f"{literal(attribute)}: a zone against the whole area" + (f" (level {level})" if level else "")
-    )
-    tidy(ax, grid="x")
     return ax
 
 

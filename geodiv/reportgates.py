@@ -25,8 +25,13 @@ def thresholds_section(found: Mapping[str, Any]) -> str:
     reference = found["reference"]
     noun = "zones" if found["variant"] == "public" else "scored rows"
     scopes = [(scope, scope_words(scope), f"{n:,}") for scope, n in reference["scopes"].items()]
+    places = "".join(
+        f"<p><b>{text(p['attribute'])}</b>: a coarser label passes every gate for the reader who knows "
+        f"{text(p['name'])} ({p['places']:,} places), too.</p>"
+        for p in (found.get("policy") or {}).get("places", [])
+    )
     return (
-        f'<div class="scroll">{table(head, rows)}</div>'
+        f'<div class="scroll">{table(head, rows)}</div>{places}'
         f"<p>Reference: {text(reference['words'])}. A zone's own cells are never part of its local "
         f"reference. A t bounds how far the "
         "reader's belief moves from this reference: a whole district of one kind may be near to its ring "

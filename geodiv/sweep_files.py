@@ -9,6 +9,7 @@ import pandas as pd
 
 from .atomic import replacing
 from .errors import UsageError
+from .spreadsheet import guarded
 
 PICTURES = (".png", ".svg", ".pdf")
 SHARES = ("kept", "pass_k", "pass_l", "pass_t", "pass_all", "coverage", "coverage_all")
@@ -24,7 +25,7 @@ def write_table(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = Fals
         It exists, or cannot be written.
     """
     with replacing(path, overwrite=overwrite) as (file,):
-        frame.to_csv(file, index=False, lineterminator="\n")
+        frame.assign(attribute=frame["attribute"].map(guarded)).to_csv(file, index=False, lineterminator="\n")
 
 
 def check_plot(path: str | Path) -> None:

@@ -132,6 +132,29 @@ def test_mix_is_the_published_one(outcome: gd.Outcome) -> None:
         plots.mix_plot(release, hidden["cell_id"].iloc[0], attribute="poi_category")
 
 
+def test_a_cell_against_what_judges_it(outcome: gd.Outcome) -> None:
+    rows = outcome.scores[outcome.scores["attribute"] == "poi_category"].set_index("cell_id")
+    cell = rows["distance"].idxmax()
+    ax = plots.cell_mix_plot(outcome.table, outcome.policy, cell, attribute="poi_category")
+    mine, other = ([bar.get_width() for bar in part] for part in ax.containers)
+    assert sum(mine) == pytest.approx(1)
+    assert sum(other) == pytest.approx(1)
+    assert sum(abs(a - b) for a, b in zip(mine, other, strict=True)) / 2 == pytest.approx(
+        rows["distance"][cell]
+    )
+    assert legend(ax)[1].startswith(rows["reference_scope"][cell])
+    assert "internal" in ax.get_title()
+    with pytest.raises(gd.UsageError, match="occupied cell"):
+        plots.cell_mix_plot(outcome.table, outcome.policy, "nowhere", attribute="poi_category")
+
+
+def test_scores_are_mapped_a_cell_once_by_its_worst_attribute(outcome: gd.Outcome) -> None:
+    found = legend(plots.remedy_map(outcome.scores))
+    worst = {"publish": 0, "publish_coarsened": 1, "merge_or_suppress": 2}
+    each = outcome.scores["remedy"].map(worst).groupby(outcome.scores["cell_id"]).max().value_counts()
+    assert [int(entry.rsplit("(", 1)[1][:-1]) for entry in found] == each.sort_index().tolist()
+
+
 def test_sweeps() -> None:
     sizes = pd.DataFrame(
         {
