@@ -1,7 +1,7 @@
 """Verify: the final plan counted and judged once more, by a way of its own.
 
-It shares the measures, `meets` and the reading of a graph with the rest, and nothing else: groups are written out cell by cell, references are
-gathered in data frames, and each zone is judged at its published level only.
+It shares the measures, `meets` and the reading of a graph with the rest, and nothing else: groups are written out cell
+by cell, references are gathered in data frames, and each zone is judged at its published level only.
 """
 
 from __future__ import annotations
