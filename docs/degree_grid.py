@@ -23,6 +23,11 @@ class DegreeGrid:
     def _columns(self) -> int:
         return round(360 / self.step)
 
+    def _moved(self, key: int, rows: int, columns: int) -> int:
+        """The key so many rows north and columns east, around the globe; beyond a pole, one that no cell has."""
+        row, column = divmod(key, self._columns)
+        return (row + rows) * self._columns + (column + columns) % self._columns
+
     def locate(self, x: Any, y: Any) -> Any:
         """Key of each point: its row times the number of columns, plus its column."""
         column = np.minimum((np.asarray(x) + 180) // self.step, self._columns - 1)
@@ -49,7 +54,7 @@ class DegreeGrid:
         return shapely.box(west, south, west + self.step, south + self.step)
 
     def neighbours(self, keys: Any, order: int, centres: Any = None) -> sparse.csr_array:
-        """Keys at most `order` rows and columns away."""
+        """Keys at most `order` rows and columns away, also across 180 degrees."""
         centres = np.arange(len(keys)) if centres is None else centres
         position = {key: i for i, key in enumerate(keys.tolist())}
         steps = [
@@ -58,8 +63,8 @@ class DegreeGrid:
         found = [
             (i, position[key])
             for i, centre in enumerate(keys[centres].tolist())
-            for key in (centre + r * self._columns + c for r, c in steps)
-            if key in position and abs(key % self._columns - centre % self._columns) <= order
+            for key in {self._moved(centre, r, c) for r, c in steps} - {centre}
+            if key in position
         ]
         rows, columns = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(centres), len(keys)))

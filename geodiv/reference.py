@@ -13,6 +13,7 @@ from .arrays import CSR, FloatArray, IntArray
 from .errors import PolicyError
 from .policy import Global, Policy, Reference, Region, Ring, Weights, meets
 from .tabulation import Tabulation
+from .text import as_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +119,9 @@ class References:
         members : (zones, cells) sparse of 0 and 1
         """
         zones = members.shape[0]
-        some = self.eligible.any() and (isinstance(self.reference, Global) or self.reference.fallback == "global")
+        some = self.eligible.any() and (
+            isinstance(self.reference, Global) or self.reference.fallback == "global"
+        )
         scope = np.full(zones, "global" if some else "none", dtype=object)
         persons = np.full(zones, self.table.persons[self.eligible].sum() if some else 0)
         weights = CSR((zones, self.units.shape[0]))
@@ -208,8 +211,8 @@ def weights_matrix(table: Tabulation, graph: Any) -> CSR:
         focal, neighbour = [r[0] for r in rows], [r[1] for r in rows]
         weight = np.array([r[2] for r in rows], dtype=float)
     position = {cell: i for i, cell in enumerate(table.cells)}
-    i = np.array([position.get(str(f), -1) for f in focal], dtype=int)
-    j = np.array([position.get(str(n), -1) for n in neighbour], dtype=int)
+    i = np.array([position.get(as_text(f), -1) for f in focal], dtype=int)
+    j = np.array([position.get(as_text(n), -1) for n in neighbour], dtype=int)
     if len(i) and not ((i >= 0) & (j >= 0)).any():
         raise PolicyError(
             "weights: expected a graph over the ids of the table's cells, found none of them in it."

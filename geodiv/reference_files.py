@@ -102,34 +102,38 @@ def read_regions(
 def read_graph(path: Path) -> Any:
     """The libpysal Graph in a file: .gal, .gwt, or a CSV or Parquet with the columns focal, neighbor, weight.
 
+    Ids are text: those of a .gal or .gwt keep their zeros, which libpysal's own reader drops.
+
     Raises
     ------
     SourceError
-        The file is missing or not of such a form.
+        The file is missing or not of such a form, or names a pair of cells twice.
     """
+    import pandas as pd
     from libpysal import graph as graphs
 
     suffix = path.suffix.lower()
     if not path.exists():
         raise SourceError(f"expected weights at '{path}', got: no such file.")
-    if suffix in (".gal", ".gwt"):
-        read = graphs.read_gal if suffix == ".gal" else graphs.read_gwt
+    if suffix in (".gal", ".gwt", ".parquet"):
+        read = {".gal": _gal, ".gwt": _gwt, ".parquet": _parquet}[suffix]
         try:
-            table = read(path).adjacency.reset_index()
-        except (ValueError, OSError, KeyError, IndexError) as error:
-            raise SourceError(f"expected a {suffix} file at '{path}', got: {error}") from None
-    elif suffix == ".parquet":
-        import pandas as pd
-
-        try:
-            table = pd.read_parquet(path)
-        except (ValueError, OSError) as error:
-            raise SourceError(f"expected weights as Parquet at '{path}', got: {error}") from None
-        _check_columns(list(table.columns), _WEIGHT_COLUMNS, path)
+            table = read(path)
+        except (ValueError, OSError, IndexError, KeyError) as error:
+            raise SourceError(f"expected a {suffix} file of weights at '{path}', got: {error}.") from None
     else:
         table = read_table(path, _WEIGHT_COLUMNS)
+    _check_columns(list(table.columns), _WEIGHT_COLUMNS, path)
     for end in ("focal", "neighbor"):
         table[end] = [as_text(value) for value in table[end]]
+    if twice := sorted(set(table["focal"][table.duplicated(["focal", "neighbor"])])):
+        raise SourceError(
+            f"expected each pair of cells once in '{path}', got some twice, of {listed(twice)}."
+        )
+    lone = sorted(set(table["neighbor"]) - set(table["focal"]))
+    table = pd.concat(
+        [table, pd.DataFrame({"focal": lone, "neighbor": lone, "weight": 0.0})], ignore_index=True
+    )
     try:
         table["weight"] = table["weight"].astype(float)
         return graphs.Graph.from_adjacency(table)
@@ -137,6 +141,43 @@ def read_graph(path: Path) -> Any:
         raise SourceError(
             f"expected weights, one number a pair of cells, in '{path}', got: {error}"
         ) from None
+
+
+def _gal(path: Path) -> Any:
+    """Pairs of a .gal: a line with the number of cells, then for each its id and neighbours; all weigh 1."""
+    import pandas as pd
+
+    lines = path.read_text(encoding="utf-8").splitlines()
+    header = lines[0].split()
+    rows = []
+    for i in range(1, 2 * int(header[1 if len(header) > 1 else 0]), 2):
+        cell, _ = lines[i].split()
+        near = lines[i + 1].split() if i + 1 < len(lines) else []
+        rows += [(cell, other, 1.0) for other in near] or [(cell, cell, 0.0)]
+    return pd.DataFrame(rows, columns=_WEIGHT_COLUMNS)
+
+
+def _gwt(path: Path) -> Any:
+    """Rows of a .gwt: a header line, then focal, neighbour and weight between blanks."""
+    import pandas as pd
+
+    return pd.read_csv(
+        path,
+        sep=r"\s+",
+        skiprows=1,
+        names=_WEIGHT_COLUMNS,
+        dtype=str,
+        keep_default_na=False,
+        encoding="utf-8",
+    )
+
+
+def _parquet(path: Path) -> Any:
+    """Rows of a Parquet file, also of one that libpysal's ``Graph.to_parquet`` wrote."""
+    import pandas as pd
+
+    table = pd.read_parquet(path)
+    return table.reset_index() if set(table.index.names) == {"focal", "neighbor"} else table
 
 
 def read_table(path: Path, columns: list[str]) -> Any:
