@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,38 @@ if TYPE_CHECKING:
 NO_GEOMETRY = "no geometry"
 OUTSIDE = "outside the grid"
 NO_VALUE = "a category without a value"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlaceMap:
+    """A map of places on a grid, which can be counted on another grid too.
+
+    Parameters
+    ----------
+    places : Places
+        On `grid`.
+    grid : Grid
+    count : callable
+        The places on any grid.
+    """
+
+    places: Places
+    grid: Grid
+    count: Callable[[Grid], Places]
+
+    @classmethod
+    def read(cls, path: Path, grid: Grid, attribute: Attribute, **keywords: Any) -> PlaceMap:
+        """The map in a file; keywords as for `read_places`."""
+        frame = _read(path, keywords.pop("layer", None))
+
+        def count(other: Grid) -> Places:
+            return replace(read_places(frame, other, attribute, **keywords), name=path.name)
+
+        return cls(count(grid), grid, count)
+
+    def on(self, grid: Grid) -> Places:
+        """The places by the cells of a grid."""
+        return self.places if grid is self.grid else self.count(grid)
 
 
 def read_places(

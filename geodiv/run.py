@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .attribute import Attribute, Nominal, Numeric, Ordinal
 from .errors import GeodivError, PolicyError, did_you_mean, listed
-from .place_files import read_places
-from .places import Places
+from .place_files import PlaceMap
 from .policy import Global, Policy, Reference, Region, Ring, Weights
 from .policy_file import Tables, check, parse, written
 from .publication import Publication
@@ -53,6 +52,8 @@ class Run:
         The run as TOML, echoed into the release's metadata.
     region_layer : RegionLayer, optional
         Polygons that name each cell's region; the cells are known after counting only, see `policy_for`.
+    maps : tuple of PlaceMap
+        The maps behind the policy's places, for tables of another grid.
 
     Examples
     --------
@@ -69,6 +70,7 @@ class Run:
     publication: Publication = field(default_factory=Publication)
     text: str = ""
     region_layer: RegionLayer | None = None
+    maps: tuple[PlaceMap, ...] = ()
 
     @classmethod
     def of(cls, tables: Mapping[str, Any], folder: str | Path = ".", name: str = "this run") -> Run:
@@ -98,15 +100,17 @@ class Run:
         )
 
     def policy_for(self, table: Tabulation) -> Policy:
-        """The policy for these cells: `policy`, with the regions of the cells where a layer names them.
+        """The policy for these cells: `policy`, with places by their grid and the regions that a layer names.
 
         Raises
         ------
         PolicyError
             Regions come from a layer and the grid has no geometry.
         """
+        places = tuple(each.on(table.grid) for each in self.maps)
+        policy = replace(self.policy, places=places) if places else self.policy
         if self.region_layer is None:
-            return self.policy
+            return policy
         outlines = table.geometry()
         if outlines is None:
             raise PolicyError(
@@ -116,8 +120,8 @@ class Run:
         import geopandas as gpd
 
         regions = self.region_layer.regions(table.cells, gpd.GeoSeries(outlines, crs=table.grid.crs))
-        before = self.policy.reference
-        return replace(self.policy, reference=Region(regions, before.min_persons, before.fallback))  # type: ignore[union-attr]
+        before = policy.reference
+        return replace(policy, reference=Region(regions, before.min_persons, before.fallback))  # type: ignore[union-attr]
 
     def score(self, source: Any, *, engine: str = "memory", progress: Progress | None = None) -> pd.DataFrame:
         """Count and score these visits: one row per cell and attribute, internal; see `geodiv.score`."""
@@ -186,14 +190,13 @@ def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
     reference, layer = _placed(
         f"'{name}', [reference]", lambda: _reference(tables.get("reference", {}), folder)
     )
-    places = tuple(
+    maps = tuple(
         _placed(f"'{name}', [[places]]", lambda row=row: _places(row, grid, attributes, folder))  # type: ignore[misc]
         for row in tables.get("places", [])
     )
-    policy = _placed(
-        f"'{name}'",
-        lambda: Policy(**tables.get("gates", {}), **tables.get("remedies", {}), reference=reference, places=places),
-    )
+    keys = {**tables.get("gates", {}), **tables.get("remedies", {})}
+    places = tuple(each.places for each in maps)
+    policy = _placed(f"'{name}'", lambda: Policy(**keys, reference=reference, places=places))
     for attribute in attributes:
         _placed(f"'{name}', [[attribute]]", lambda a=attribute: policy.thresholds(a))  # type: ignore[misc]
     publication = _placed(f"'{name}', [release]", lambda: Publication(**tables.get("release", {})))
@@ -205,6 +208,7 @@ def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
         publication=publication,
         text=text,
         region_layer=layer,
+        maps=maps,
     )
 
 
@@ -254,7 +258,7 @@ def _attribute(table: Mapping[str, Any], folder: Path) -> Attribute:
 
 def _places(
     table: Mapping[str, Any], grid: Grid, attributes: tuple[Attribute, ...], folder: Path
-) -> Places:
+) -> PlaceMap:
     if lacking := [key for key in ("attribute", "path", "column") if key not in table]:
         raise PolicyError(f"expected {' and '.join(lacking)}, got none.")
     known = {attribute.column: attribute for attribute in attributes}
@@ -264,7 +268,7 @@ def _places(
             f"{did_you_mean(table['attribute'], known)}"
         )
     mapping = table.get("mapping")
-    return read_places(
+    return PlaceMap.read(
         folder / table["path"],
         grid,
         known[table["attribute"]],

@@ -17,6 +17,7 @@ from geodiv.measures import (
     max_shift,
     shares,
     spread,
+    tier_share,
     top,
     top_share,
     tree_distance,
@@ -233,3 +234,15 @@ def test_nothing_to_measure_is_no_warning():
         assert measure(none, none, np.ones(4, bool)).shape == (0,)
     assert top(np.zeros((2, 0))).tolist() == [-1, -1]
     assert top_share(none, np.ones(4, bool)).shape == top(none).shape == (0,)
+
+
+# --- the tier as a whole --------------------------------------------------------------------------------------
+
+
+def test_belief_in_the_tier_as_a_whole() -> None:
+    tier = np.array([False, True, False, True, False])
+    assert tier_share(C58 / 48, tier) == pytest.approx(44 / 48)
+    both = tier_share([C58 / 48, C72 / 53, np.full(5, np.nan)], tier)
+    assert both == pytest.approx([44 / 48, 9 / 53, np.nan], nan_ok=True)
+    assert tier_share(C58 / 48, ~ALL) == 0
+    assert tier_share(C58 / 48, tier) >= top_share(C58 / 48, tier)

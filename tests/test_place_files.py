@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import geopandas as gpd
+import pandas as pd
 import pytest
 import shapely
 from shapely import Point, box
@@ -146,6 +148,12 @@ mapping = "map.csv"
     run = gd.read_run(tmp_path / "policy.toml")
     assert run.policy.places[0].inventory[cell(400_150, 6_700_050)] == {"gym": 2}
     assert (run.policy.tier_max, run.policy.tier_incidence_max) == (0.5, 0.9)
+    coarser = replace(run, grid=gd.SquareGrid(1000, "EPSG:3067"))
+    visits = pd.DataFrame({"person": ["a"], "poi": ["cafe"], "lon": [25.19], "lat": [60.43]})
+    table = replace(coarser, visits={"person": "person", "crs": "EPSG:4326"}).tabulate(visits)
+    (places,) = coarser.policy_for(table).places
+    assert (len(places.inventory), places.total, places.name) == (1, 4, "places.gpkg")
+    assert run.policy_for(replace(table, grid=run.grid)).places == run.policy.places
     for wrong, words in (
         (text.replace('attribute = "poi"', 'attribute = "pois"'), r"\[\[places\]\].*one of 'poi', got 'pois'"),
         (text.replace('mapping = "map.csv"', 'map = "map.csv"'), r"\[\[places\]\] 'poi'.*unknown key 'map'"),

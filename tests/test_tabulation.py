@@ -250,3 +250,14 @@ def test_arrays_of_a_plan_cannot_be_written() -> None:
     plan = tabulate(frame([("c", "p", "a")])).start()
     with pytest.raises(ValueError, match="read-only"):
         plan.zone[0] = 1
+
+
+def test_other_labels_are_counted_again() -> None:
+    rows = [("c", f"p{i}", value) for i in range(3) for value in ("a", "b")] + [("c", "q", "b"), ("d", "q", "a")]
+    attributes = [gd.Nominal("activity", taxonomy=gd.Taxonomy.of(dict(zip("abx", names, strict=True))))
+                  for names in (("a", "b", "b"), ("ab", "ab", "x"))]  # fmt: skip
+    first, second = (tabulate(frame(rows), attribute) for attribute in attributes)
+    other = first.relabelled(second.spaces)
+    assert dense(other, level=1) == dense(second, level=1) == [[4, 0], [1, 0]]
+    assert dense(first, level=1) == [[3, 4], [1, 0]]
+    assert other.base.persons.tolist() == [4, 1]
