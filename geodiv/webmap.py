@@ -99,7 +99,7 @@ def _data(cells: gpd.GeoDataFrame, metadata: Mapping[str, Any]) -> dict[str, Any
         {"ids": "", "outlines": None}
         if h3
         else {
-            "ids": _front_coded(cells["cell_id"].astype(str)),
+            "ids": _front_coded(cells["cell_id"].astype(str).tolist()),
             "outlines": asdict(packed_outlines(outlines)),
         }
     )
@@ -107,7 +107,7 @@ def _data(cells: gpd.GeoDataFrame, metadata: Mapping[str, Any]) -> dict[str, Any
         "centre": centre_longitude(outlines),
         "h3": h3,
         **place,
-        "sizes": packed(cells["members"].astype(str).str.split().str.len()),
+        "sizes": packed(cells["members"].astype(str).str.split().str.len() if h3 else cells["n_members"]),
         "persons": packed(cells["persons"]),
         "attributes": [_attribute(cells, record["column"]) for record in metadata.get("attributes", [])],
         "views": views(cells, metadata),
@@ -132,9 +132,9 @@ def _attribute(cells: pd.DataFrame, column: str) -> dict[str, Any]:
 
 def _h3(cells: pd.DataFrame, metadata: Mapping[str, Any]) -> dict[str, Any] | None:
     """Member ids without what they share, when the grid is H3 and all of them are ids of H3 cells."""
-    members = [one for zone in cells["members"].astype(str) for one in sorted(zone.split())]
-    if (metadata.get("grid") or {}).get("kind") != "h3" or not members:
+    if (metadata.get("grid") or {}).get("kind") != "h3" or not len(cells):
         return None
+    members = [one for zone in cells["members"].astype(str).tolist() for one in sorted(zone.split())]
     if not all(re.fullmatch("8[0-9a-f]{14}", one) for one in members):
         return None
     prefix = _shared(members)[:13]

@@ -1,6 +1,6 @@
 "use strict";
 // Draws the zones of a release. Every text comes from the data block and is set as text, never as HTML.
-(() => {
+const start = () => {
   const data = JSON.parse(document.getElementById("geodiv-data").textContent);
   const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const PLACE = new Map([...ALPHABET].map((c, i) => [c, i]));
@@ -172,6 +172,7 @@
   const texts = [];
   const textOf = (i) => (texts[i] ??= [zones.ids[i], ...figures(i).map((pair) => pair[1])].join("\n").toLowerCase());
   let found = order, page = 0;
+  const side = (what) => (/^(Persons|Cells)$|: effective count$/.test(what) ? { class: "number" } : {});
   const heads = ["Zone", "Persons", "Cells", "Remedy",
     ...data.attributes.flatMap((a) => [`${a.name}: most common`, `${a.name}: effective count`, `${a.name}: judged against`])];
   const fill = () => {
@@ -185,7 +186,7 @@
         byId("map").scrollIntoView({ block: "nearest" });
       });
       return element("tr", {}, element("th", { scope: "row" }, zones.ids[i]),
-        ...figures(i).map(([, figure]) => element("td", /^[\d.,–]+$/.test(figure) ? { class: "number" } : {}, figure)),
+        ...figures(i).map(([what, figure]) => element("td", side(what), figure)),
         element("td", {}, button));
     });
     byId("rows").replaceChildren(...rows);
@@ -193,7 +194,7 @@
     byId("former").disabled = page === 0;
     byId("next").disabled = page === last;
   };
-  byId("heads").append(...[...heads, "On the map"].map((head) => element("th", { scope: "col" }, head)));
+  byId("heads").append(...[...heads, "On the map"].map((head) => element("th", { scope: "col", ...side(head) }, head)));
   byId("former").addEventListener("click", () => { page -= 1; fill(); });
   byId("next").addEventListener("click", () => { page += 1; fill(); });
   byId("filter").addEventListener("input", (event) => {
@@ -204,4 +205,6 @@
   });
   fill();
   document.documentElement.dataset.ready = "yes";
-})();
+};
+// once the page has been shown, so that many zones are not waited for in front of an empty window
+setTimeout(start, 20);
