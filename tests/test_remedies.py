@@ -251,12 +251,12 @@ def test_cells_below_k_gather() -> None:
 
 @pytest.mark.parametrize(("known", "new"), [(A, C), (C, A)])
 def test_a_gathering_zone_takes_the_cell_that_adds_most_persons(known: str, new: str) -> None:
-    """Six persons that it has already add less than four others."""
+    """Six persons that it has already add less than four others, with whom it is enough."""
     rows = [(B, f"p{i}", "ab"[i % 2]) for i in range(7)] + [(known, f"p{i}", "a") for i in range(6)]
     rows += [(new, f"q{i}", "ab"[i % 2]) for i in range(4)]
     source = pd.DataFrame(rows, columns=["cell", "person", "activity"])
     zone = "".join(sorted(LETTERS[cell] for cell in (B, new)))
-    assert published(run(source, k_min=10, l_min=1.8, max_members=2)) == {zone: (0,)}
+    assert published(run(source, k_min=10, l_min=1.8, max_members=3)) == {zone: (0,)}
 
 
 def test_gathering_stops_as_soon_as_it_passes() -> None:

@@ -93,6 +93,20 @@ def test_each_scope_of_reference(reference: Any, fails: set[str]) -> None:
     assert set(table.cells[broken_zones(table, policy, table.start())]) == fails
 
 
+def test_too_few_persons_are_caught_even_where_all_else_holds() -> None:
+    table = tabulate({"c1": {"a": 2, "b": 1}, "c2": {"a": 2, "b": 2}})
+    assert broken_zones(table, gd.Policy(k_min=4, l_min=1.5), table.start()).tolist() == [0]
+
+
+def test_a_merged_zone_is_judged_without_its_own_cells() -> None:
+    """(.5, .5) against the (.9, .1) around it; with its own cells it would seem to be near."""
+    table = tabulate({ROW[0]: {"a": 10}, ROW[1]: {"b": 10}, ROW[2]: {"a": 9, "b": 1}})
+    pair = table.start().merge(sparse.csr_array(np.isin(table.cells, ROW[:2]).astype(float)[None, :]))
+    policy = gd.Policy(k_min=4, t_max=0.3, reference=gd.Ring(1))
+    assert set(table.cells[broken_zones(table, policy, pair)]) == {min(ROW[:2]), ROW[2]}
+    assert set(table.cells[broken_zones(table, replace(policy, t_max=0.4), pair)]) == {ROW[2]}
+
+
 def test_nothing_published_is_nothing_broken(outcome: gd.Outcome) -> None:
     plan = outcome.plan.suppress(outcome.plan.zones)
     assert broken(outcome, plan) == set()
