@@ -24,7 +24,7 @@ import geodiv as gd
 from geodiv import cli
 
 ROOT = Path(gd.__file__).parent.parent
-KILLS = 40 if LONG else 5
+KILLS = 40 if LONG else 3
 posix = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and file modes are of POSIX")
 
 FORMATS = {".": ".gpkg", "parquet": ".parquet", "geojson": ".geojson", "fgb": ".fgb", "csv": ".csv"}

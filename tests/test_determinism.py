@@ -26,7 +26,7 @@ import geodiv as gd
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SUFFIXES = (".gpkg", ".parquet", ".geoparquet", ".geojson", ".fgb", ".csv")
-WORLDS = 300 if LONG else 8
+WORLDS = 300 if LONG else 6
 
 
 def tables(path: Path) -> bytes:

@@ -29,7 +29,7 @@ from test_invariants import LONG, UNSHRUNK, releasing
 import geodiv as gd
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-WORLDS = int(os.environ.get("GEODIV_WORLDS", "500")) if LONG else 20
+WORLDS = int(os.environ.get("GEODIV_WORLDS", "500")) if LONG else 15
 OTHERS = (".parquet", ".geojson", ".fgb", ".csv")
 
 
