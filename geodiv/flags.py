@@ -42,7 +42,13 @@ _PLAIN: tuple[tuple[str, str, str, Any, str], ...] = (
     ("--incidence", "gates", "incidence_max", float, "Largest share of a zone's persons under one label."),
     ("--label-min", "gates", "label_min", int, "Fewest persons under a published label."),
     ("--tier", "gates", "tier_max", float, "Largest belief in the sensitive values together."),
-    ("--tier-incidence", "gates", "tier_incidence_max", float, "Largest share of persons with any sensitive value."),
+    (
+        "--tier-incidence",
+        "gates",
+        "tier_incidence_max",
+        float,
+        "Largest share of persons with any sensitive value.",
+    ),
     ("--ring", "reference", "order", int, "Judge against the cells within this many steps."),
     ("--max-ring", "reference", "max_order", int, "How far a ring widens."),
     (
@@ -155,7 +161,8 @@ def run_of_flags(flags: Mapping[str, Any]) -> Run:
             run if not given else Run.of(_joined(parse(run.text, policy), given), Path(policy).parent, policy)
         )
     except (PolicyError, GridError) as error:
-        if policy is None:
+        layer = isinstance(error, GridError) and flags.get("zones") is not None
+        if policy is None and not layer:
             raise UsageError(str(error)) from None
         raise
 
