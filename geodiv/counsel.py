@@ -61,7 +61,7 @@ def _noise(table: Tabulation, policy: Policy, scores: pd.DataFrame) -> list[str]
         t_max = policy.thresholds(attribute).t_max
         rows = scores[(scores["attribute"] == attribute.column) & (scores["persons"] >= policy.k_min)]
         floor = rows["noise_floor"].dropna()
-        if t_max is not None and len(floor) and (floor > t_max).mean() > 0.5:
+        if t_max is not None and len(floor) > 1 and (floor > t_max).mean() > 0.5:
             out.append(
                 f"t_max = {t_max:g} for '{attribute.column}' lies below the noise floor of most cells (median "
                 f"{floor.median():.2f}): chance alone fails them. Raise k_min, use larger cells, or raise t_max."
