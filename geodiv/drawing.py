@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.path import Path
     from shapely import Polygon
 
-DENSE = 3000
+HATCHES = 40
+"""From this many hatched zones on, they are one picture inside a vector file: browsers print patterns slowly."""
+DENSE = 1000
 """From this many marks on, a drawing keeps them as one picture inside a vector file."""
 
 
@@ -85,7 +87,9 @@ def fill_classes(
         }
         look |= {"hatch": "////"} if hatched else {}
         paths = [_path(part) for part in parts if not part.is_empty]
-        ax.add_collection(PathCollection(paths, rasterized=len(paths) > DENSE, **look))
+        ax.add_collection(
+            PathCollection(paths, rasterized=len(paths) > (HATCHES if hatched else DENSE), **look)
+        )
         handles.append(Patch(**look, label=f"{title} ({int(here.sum()):,})"))
     ax.autoscale_view()
     if handles:

@@ -209,6 +209,18 @@ def test_any_name_can_be_drawn(name: str, outcome: gd.Outcome) -> None:
     ElementTree.fromstring(base64.b64decode(svg))
 
 
+@pytest.mark.parametrize(("zones", "pictures"), [(5, 0), (60, 1)])
+def test_many_hatched_zones_are_one_picture(zones: int, pictures: int) -> None:
+    """Browsers print hundreds of hatched shapes in minutes."""
+    import base64
+
+    shapes = [shapely.box(i, 0, i + 1, 1) for i in range(zones)]
+    frame = gpd.GeoDataFrame({"remedy": ["suppress"] * zones}, geometry=shapes, crs="EPSG:3035")
+    found = re.search(r"base64,([^\"]+)", image(plots.remedy_map(frame), "m"))
+    assert found
+    assert base64.b64decode(found[1]).decode().count("<image") == pictures
+
+
 def test_figures_are_the_same_each_time(outcome: gd.Outcome) -> None:
     assert image(plots.remedy_map(outcome.release), "m") == image(plots.remedy_map(outcome.release), "m")
 
