@@ -88,10 +88,6 @@ class Standing:
         """(zones,) whether each attribute passes at some level."""
         return np.asarray(self.eligible & (self.lowest >= 0).all(axis=1))
 
-    def take(self, rows: IntArray) -> Standing:
-        """The standing of some of the zones, in the order given."""
-        return Standing(self.counts.take(rows), self.eligible[rows], tuple(p[rows] for p in self.passes))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judge:

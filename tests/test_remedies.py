@@ -359,6 +359,28 @@ def test_without_recode_the_scope_of_the_recoding_changes_nothing() -> None:
     assert published(outcome) == {"F": (0,)}
 
 
+# --- never fewer people than by suppressing alone ---------------------------------------------------------------
+
+
+def test_a_merge_that_leaves_a_lone_failing_cell_behind_is_not_made() -> None:
+    """Left out together, B and the island are safe; when B merges, the island takes its zone down with it."""
+    counts = {A: {"b": 5, "c": 5}, B: {"a": 5}, FAR: {"b": 5}}
+    assert published(run(counts, l_min=1.9)) == {"AB": (0,)}
+    outcome = run(counts, l_min=1.9, residual=True)
+    assert published(outcome) == {"A": (0,)}
+    assert outcome.rounds["stage"].tolist()[-1] == "alone"
+
+
+def test_one_level_for_all_is_not_taken_where_it_loses_more() -> None:
+    """Most persons pass each attribute at (1, 0), but none of them both; A passes both at (0, 0)."""
+    taxonomy = gd.Taxonomy([("a", "x"), ("b", "x"), ("e", "x"), ("c", "y"), ("d", "y")])
+    rows = visits({A: {"a": 10, "b": 10, "e": 10}, FAR: {"a": 20, "c": 20}})
+    rows["second"] = ["s", "t"] * 15 + ["s"] * 40
+    attributes = [gd.Nominal("activity", taxonomy, gates={"l_min": 2.5}), gd.Nominal("second")]
+    outcome = run(rows, *attributes, incidence_max=0.8, recode_scope="release")
+    assert published(outcome) == {"A": (0, 0)}
+
+
 def test_row_of_cells_is_what_these_tests_take_it_for() -> None:
     near = tabulate(visits({cell: {"a": 1} for cell in ROW})).adjacency
     assert np.sort(near.sum(axis=1)).tolist() == [1, 1, 2, 2, 2, 2, 2, 2]

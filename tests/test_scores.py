@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geodiv as gd
+from geodiv import scores
 
 C41 = {"clinic": 34}
 C58 = {"clinic": 41, "pharmacy": 3, "retail": 2, "cafe": 2}
@@ -344,6 +345,15 @@ def test_cells_with_outlines_are_a_geodataframe() -> None:
     assert found.crs == "EPSG:4326"
     for cell, outline in zip(found["cell_id"], found.geometry, strict=True):
         assert h3.latlng_to_cell(outline.centroid.y, outline.centroid.x, 8) == cell
+
+
+@pytest.mark.parametrize("reference", [gd.Global(), gd.Ring(1), gd.Ring(1, fallback="none")])
+def test_blocks_bound_memory_and_change_nothing(monkeypatch: pytest.MonkeyPatch, reference: Any) -> None:
+    counts = {cell: {"a": 3 + i, "b": 9 - i, "c": 4} for i, cell in enumerate([CENTRE, *RING, FAR])}
+    poi = gd.Nominal("activity", gd.Taxonomy([("a", "x"), ("b", "x"), ("c", "y")]))
+    whole = score(counts, poi, reference=reference, l_min=2.5, t_max=0.1)
+    monkeypatch.setattr(scores, "BLOCK", 7)
+    pd.testing.assert_frame_equal(score(counts, poi, reference=reference, l_min=2.5, t_max=0.1), whole)
 
 
 def test_identical_cells_are_at_distance_0() -> None:
