@@ -31,6 +31,13 @@ _PLAIN: tuple[tuple[str, str, str, Any, str], ...] = (
         click.Choice(["error", "skip"]),
         "Rows that cannot be counted.",
     ),
+    (
+        "--points",
+        "visits",
+        "points",
+        click.Choice(["only", "representative"]),
+        "Whether other geometries are an error, or stand for a point inside.",
+    ),
     ("--k", "gates", "k_min", int, "Fewest persons in a zone."),
     ("--l", "gates", "l_min", float, "Smallest effective number of values."),
     ("--c-l", "gates", "c_l", int, "l of recursive (c, l)-diversity; needs --c."),

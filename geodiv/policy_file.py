@@ -55,7 +55,15 @@ GATE_KEYS = {
     "tier_max": NUMBER,
     "tier_incidence_max": NUMBER,
 }
-VISIT_KEYS = {"person": TEXT, "lon": TEXT, "lat": TEXT, "crs": TEXT, "layer": TEXT, "on_bad_rows": TEXT}
+VISIT_KEYS = {
+    "person": TEXT,
+    "lon": TEXT,
+    "lat": TEXT,
+    "crs": TEXT,
+    "layer": TEXT,
+    "on_bad_rows": TEXT,
+    "points": TEXT,
+}
 GRID_KEYS = {
     "h3": {"resolution": WHOLE, "column": TEXT},
     "square": {"size": NUMBER, "crs": TEXT},

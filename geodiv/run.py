@@ -43,7 +43,7 @@ class Run:
     Parameters
     ----------
     visits : mapping
-        Keywords of `tabulate` that say how visits are read: person, lon, lat, crs, layer, on_bad_rows.
+        Keywords of `tabulate` that say how visits are read: person, lon, lat, crs, layer, on_bad_rows, points.
     grid : Grid
     attributes : tuple of Attribute
     policy : Policy
@@ -179,6 +179,10 @@ def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
     if visits["on_bad_rows"] not in ("error", "skip"):
         raise PolicyError(
             f"'{name}', [visits] on_bad_rows: expected 'error' or 'skip', got {visits['on_bad_rows']!r}."
+        )
+    if visits.get("points", "only") not in ("only", "representative"):
+        raise PolicyError(
+            f"'{name}', [visits] points: expected 'only' or 'representative', got {visits['points']!r}."
         )
     grid = _placed(f"'{name}', [grid]", lambda: _grid(tables.get("grid", {}), folder))
     attributes = tuple(

@@ -224,6 +224,7 @@ def tabulate(
     on_bad_rows: Literal["error", "skip"] = "error",
     engine: str | Engine = "memory",
     layer: str | None = None,
+    points: Literal["only", "representative"] = "only",
     rejects: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Tabulation:
@@ -247,6 +248,8 @@ def tabulate(
     engine : "memory" or Engine
     layer : str, optional
         Layer of a file that has several.
+    points : {"only", "representative"}
+        Whether geometries other than points are an error, or stand for a point inside them.
     rejects : path, optional
         A CSV to write the number and reason of each row that is not counted to.
     progress : callable, optional
@@ -276,6 +279,7 @@ def tabulate(
         crs=crs,
         on_bad_rows=on_bad_rows,
         layer=layer,
+        points=points,
         rejects=Path(rejects) if rejects is not None else None,
     )
     return of_contributions(engine.reduce(source, spec, progress), grid, attributes, engine)

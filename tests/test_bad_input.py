@@ -336,6 +336,10 @@ POLICIES = [
         "on_bad_rows: expected 'error' or 'skip', got 'ignore'",
         toml(visits={"person": "who", "on_bad_rows": "ignore"}),
     ),
+    by_policy(
+        "points: expected 'only' or 'representative', got 'all'",
+        toml(visits={"person": "who", "points": "all"}),
+    ),
     by_policy("at least one [[attribute]]", toml(attribute=None)),
     by_policy("with two pairs of brackets", toml(attribute=None) + '[attribute]\ncolumn = "poi"\n'),
     by_policy("ladder: expected a sub-list", toml(remedies={"ladder": ["suppress", "merge"]})),

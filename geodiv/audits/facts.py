@@ -65,6 +65,7 @@ class Facts:
         crs: str | None = None,
         on_bad_rows: Literal["error", "skip"] = "error",
         layer: str | None = None,
+        points: Literal["only", "representative"] = "only",
     ) -> Facts:
         """The visits of a source; the keywords are those of `geodiv.tabulate`."""
         spec = VisitSpec(
@@ -76,6 +77,7 @@ class Facts:
             crs=crs,
             on_bad_rows=on_bad_rows,
             layer=layer,
+            points=points,
         )
         parts = list(batches(source, spec, rows_per_batch=None))
         intake = parts[0].intake

@@ -47,6 +47,7 @@ class Points:
         crs: str | None = None,
         on_bad_rows: Literal["error", "skip"] = "error",
         layer: str | None = None,
+        points: Literal["only", "representative"] = "only",
     ) -> Points:
         """The visits of a source, in the CRS of a grid; the keywords are those of `geodiv.tabulate`.
 
@@ -71,6 +72,7 @@ class Points:
             crs=crs,
             on_bad_rows=on_bad_rows,
             layer=layer,
+            points=points,
         )
         parts = list(batches(source, spec, rows_per_batch=None))
         intake = parts[0].intake

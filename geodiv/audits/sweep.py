@@ -79,7 +79,7 @@ def sweep_sizes(
     grid : H3Grid or SquareGrid
         Its size does not matter; the CRS of squares does.
     person, attributes, reading
-        As for `geodiv.tabulate`: lon, lat, crs, on_bad_rows, layer.
+        As for `geodiv.tabulate`: lon, lat, crs, on_bad_rows, layer, points.
     policy : Policy, or a function from a Tabulation to one
     remedies : bool
         Whether the remedies are run at each size too.

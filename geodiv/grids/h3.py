@@ -239,11 +239,9 @@ def _split(points: FloatArray) -> Any:
 
     lon, lat = points[:, 0], points[:, 1]
     steps = (np.diff(lon, append=lon[0]) + 180) % 360 - 180
-    turn = round(steps.sum() / 360) * 360
+    if round(steps.sum() / 360):
+        return _around_pole(lon, lat)
     lon = lon[0] + np.cumsum(steps) - steps
-    if turn:
-        pole = np.copysign(90, lat[0])
-        lon, lat = np.append(lon, lon[0] + np.array([turn, turn, 0])), np.append(lat, [lat[0], pole, pole])
     whole = shapely.Polygon(np.column_stack([lon, lat]))
     parts = []
     for east in (-360, 0, 360):
@@ -251,3 +249,17 @@ def _split(points: FloatArray) -> Any:
         moved = shapely.transform(clipped, lambda points, east=east: points - np.array([east, 0]))
         parts += [part for part in shapely.get_parts(moved) if part.geom_type == "Polygon"]
     return shapely.union_all(parts)
+
+
+def _around_pole(lon: FloatArray, lat: FloatArray) -> Any:
+    """The polygon between a ring that goes round a pole, cut open at 180 degrees, and the pole."""
+    import shapely
+
+    start = int(np.abs(np.diff(lon, append=lon[0])).argmax()) + 1
+    lon, lat = np.roll(lon, -start), np.roll(lat, -start)
+    end = np.copysign(180, lon[-1])
+    share = (end - lon[-1]) / (lon[0] + 2 * end - lon[-1])
+    cut, pole = lat[-1] + share * (lat[0] - lat[-1]), np.copysign(90, lat[0])
+    x, y = np.append(lon, [end, end, -end, -end]), np.append(lat, [cut, pole, pole, cut])
+    whole = shapely.Polygon(np.column_stack([x, y]))
+    return whole if shapely.is_valid(whole) else shapely.buffer(whole, 0)

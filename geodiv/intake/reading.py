@@ -15,7 +15,7 @@ from ..sources.source import plain_types
 from .faults import Faults, Rejects
 from .places import CellColumn, Coordinates, place_of
 from .spec import VisitSpec
-from .tally import Intake
+from .tally import Intake, check
 from .textcolumn import TextColumn
 
 
@@ -78,7 +78,7 @@ def batches(source: Any, spec: VisitSpec, *, rows_per_batch: int | None) -> Iter
         digest = opened.digest()
         fingerprint = None if digest else Fingerprint()
         held: VisitBatch | None = None
-        rows = 0
+        rows, total = 0, Intake(rows=0, counted=0)
         for table in opened.batches(reader.columns, rows_per_batch):
             if held is not None:
                 yield held
@@ -86,11 +86,13 @@ def batches(source: Any, spec: VisitSpec, *, rows_per_batch: int | None) -> Iter
             held = reader.batch(table, rows, rejects)
             if fingerprint is not None:
                 fingerprint.update(table)
-            rows += table.num_rows
+            rows, total = rows + table.num_rows, total + held.intake
             del table
         assert held is not None
         if fingerprint is not None:
             digest = fingerprint.hexdigest()
+        if spec.rejects is not None:
+            check(total, spec)  # before the list of rows takes the place of an earlier one
         held = replace(held, intake=replace(held.intake, digest=digest or ""))
     yield held
 
