@@ -27,6 +27,7 @@ from strategies import World, worlds
 from test_invariants import LONG, UNSHRUNK, releasing
 
 import geodiv as gd
+from geodiv import cli
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 WORLDS = int(os.environ.get("GEODIV_WORLDS", "500")) if LONG else 15
@@ -343,6 +344,22 @@ def test_the_command_says_nothing_else(city: Case, tmp_path: Path, options: tupl
         assert json.loads(run.stdout).items() <= public.items()
         lines = [json.loads(line) for line in run.stderr.splitlines() if line.startswith(b"{")]
         assert {tuple(line) for line in lines} == {("event", "stage", "done", "total")}
+
+
+def test_the_report_and_the_map_say_nothing_else(city: Case, tmp_path: Path) -> None:
+    """Pages for people, with whatever they carry inside."""
+    pytest.importorskip("matplotlib")
+    release, report, page = (str(tmp_path / name) for name in ("r.gpkg", "report.html", "map.html"))
+    run = ["enforce", str(FIXTURES / "visits.parquet"), "-p", str(FIXTURES / "policy.toml"), "-o", release]
+    assert cli.run([*run, "--report", report]) == 0
+    assert cli.run(["map", release, "-o", page]) == 0
+    scores, final = city.outcome.scores, city.outcome.final_scores
+    secret = attacker.telling(scores[scores["fails"] != ""].select_dtypes(float).to_numpy().ravel())
+    secret -= set(final.select_dtypes(float).to_numpy().ravel()) | set(city.outcome.release.counts["share"])
+    for file in tmp_path.glob("*.*"):
+        everything = attacker.unfolded(file.read_bytes())
+        assert attacker.words_in(everything, [*sorted(city.dark), *city.people]) == [], file.name
+        assert attacker.figures_in(everything, secret) == [], file.name
 
 
 @settings(max_examples=WORLDS, phases=UNSHRUNK)
