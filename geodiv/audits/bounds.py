@@ -144,7 +144,8 @@ def class_box(low: FloatArray, high: FloatArray, up: IntArray, labels: int) -> t
 def class_entropy(low: FloatArray, high: FloatArray, up: IntArray, labels: int) -> FloatArray:
     """(labels,) largest entropy of q(. | c), nats, over a box of the finest global mix."""
     inside = up[None, :] == np.arange(labels)[:, None]
-    most = np.log(most_effective(np.where(inside, low, 0.0), np.where(inside, high, 0.0), np.zeros(len(up))))
+    count = most_effective(np.where(inside, low, 0.0), np.where(inside, high, 0.0), np.zeros(len(up)))
+    most = np.log(np.maximum(count, 1.0))
     empty = np.bincount(up, weights=low, minlength=labels) <= 0
     size = np.bincount(up, minlength=labels)
     return np.where(size == 1, 0.0, np.where(empty, np.log(np.maximum(size, 1)), most))
