@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .policy import Policy
     from .release import Release
     from .run import Run
+    from .sources import Source
 
 _json = click.option("--json", "as_json", is_flag=True, help="Results as JSON.")
 _progress = click.option(
@@ -109,9 +110,11 @@ def _with_visits(
     from . import audits
     from .audits.tables import records
     from .run import read_run
+    from .sources import open_source
 
     run = read_run(policy)
-    facts = audits.Facts.read(visits, grid=run.grid, attributes=run.attributes, **run.visits)
+    opened = open_source(visits, run.visits.get("layer"))  # once: standard input cannot be read again
+    facts = audits.Facts.read(opened, grid=run.grid, attributes=run.attributes, **run.visits)
     rules = run.policy_for(facts)  # type: ignore[arg-type]  # asks for cells, grid and geometry only
     inside = audits.members(release, facts, rules)
     rows = audits.recheck(facts, rules)
@@ -130,12 +133,12 @@ def _with_visits(
             "flips": int(rows["flips"].sum()),
             "largest": records(rows[["cell_id", "attribute", "gap", "heaviest"]].head(1)),
         },
-        "cross_attribute": _crossed(run, visits, facts, rules, release, columns),
+        "cross_attribute": _crossed(run, opened, facts, rules, release, columns),
     }
 
 
 def _crossed(
-    run: Run, visits: str, facts: Facts, policy: Policy, release: Release, columns: Sequence[str]
+    run: Run, visits: Source, facts: Facts, policy: Policy, release: Release, columns: Sequence[str]
 ) -> dict[str, Any]:
     from . import audits
     from .attribute import Nominal

@@ -11,6 +11,7 @@ import numpy as np
 
 from .attribute import Attribute, Nominal, Ordinal
 from .errors import SourceError, did_you_mean, listed
+from .grids.layer import read_layer
 from .grids.protocol import Grid
 from .places import Places
 from .reference_files import read_table
@@ -93,7 +94,7 @@ def read_places(
         The file, a column or the CRS is missing, no place has a value, or the grid cannot locate coordinates.
     """
     frame = _read(source, layer)
-    name = Path(source).name if isinstance(source, str | Path) else ""
+    name = Path(str(source).partition("|")[0]).name if isinstance(source, str | Path) else ""
     where = f"places '{name}'" if name else "places"
     frame = _located(frame, crs, where)
     columns = _columns(frame, column, where)
@@ -126,17 +127,12 @@ def _name(attribute: str | Attribute) -> str:
 def _read(source: Any, layer: str | None) -> Any:
     if not isinstance(source, str | Path):
         return source
-    import geopandas as gpd
-    import pyogrio
-
-    path = Path(source)
-    if not path.exists():
+    path, _, _ = str(source).partition("|")
+    if not Path(path).exists():
         raise SourceError(f"places: expected a layer of places at '{path}', got: no such file.")
     try:
-        if path.suffix.lower() in (".parquet", ".geoparquet"):
-            return gpd.read_parquet(path)
-        return pyogrio.read_dataframe(path, layer=layer)
-    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, OSError, ValueError) as error:
+        return read_layer(source, layer, "Places")
+    except SourceError as error:
         raise SourceError(f"places: expected a layer of places at '{path}', got: {error}") from None
 
 
@@ -174,7 +170,7 @@ def _mapping(mapping: Any, attribute: str | Attribute) -> dict[str, str] | set[s
         table = read_table(Path(mapping), ["value", "place"])
         pairs = {as_text(p): as_text(v) for p, v in zip(table["place"], table["value"], strict=True)}
         twice = table.drop_duplicates()["place"]
-        if (again := sorted(set(twice[twice.duplicated()]))) :
+        if again := sorted(set(twice[twice.duplicated()])):
             raise SourceError(f"expected one value a place in '{mapping}', got several for {listed(again)}.")
     else:
         pairs = {as_text(p): as_text(v) for p, v in mapping.items()}

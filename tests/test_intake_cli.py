@@ -309,3 +309,19 @@ def test_a_list_of_rejects_alone_goes_on(geodiv: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text(BAD, encoding="utf-8")
     assert geodiv("score", "bad.csv", *FLAGS, "--k", 1, "--rejects", "rejects.csv")[0] == 0
     assert len(pd.read_csv(tmp_path / "rejects.csv")) == len(EXPECTED)
+
+
+def test_an_audit_reads_standard_input_once(geodiv: Run, tmp_path: Path) -> None:
+    text = visits().assign(hour=lambda f: f.index % 5).to_csv(index=False)
+    (tmp_path / "v.csv").write_text(text, encoding="utf-8")
+    (tmp_path / "policy.toml").write_text(
+        '[visits]\nperson = "who"\n[grid]\nkind = "h3"\nresolution = 8\n'
+        '[[attribute]]\ncolumn = "poi"\n[gates]\nl_min = 2\n',
+        encoding="utf-8",
+    )
+    assert geodiv("enforce", "v.csv", "-p", "policy.toml", "-o", "r.gpkg")[0] == 0
+    arguments = ("audit", "r.gpkg", "-p", "policy.toml", "--column", "hour", "--json", "--visits")
+    expected = geodiv(*arguments, "v.csv")
+    got = geodiv(*arguments, "-", stdin=text.encode())
+    assert expected[0] == got[0] == 0, got[2]
+    assert got[1] == expected[1]

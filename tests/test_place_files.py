@@ -15,7 +15,9 @@ from shapely import Point, box
 import geodiv as gd
 
 GRID = gd.SquareGrid(100, "EPSG:3067")
-POI = gd.Nominal("poi", taxonomy=gd.Taxonomy.of({"cafe": "food", "bar": "food", "gym": "sport", "club": "sport"}))
+POI = gd.Nominal(
+    "poi", taxonomy=gd.Taxonomy.of({"cafe": "food", "bar": "food", "gym": "sport", "club": "sport"})
+)
 
 
 def layer(rows: list[tuple[Any, ...]], crs: str | None = "EPSG:3067") -> gpd.GeoDataFrame:
@@ -73,7 +75,9 @@ def test_a_mapping_in_a_csv(tmp_path: Path) -> None:
 
 
 def test_h3_and_zones_locate_places_too() -> None:
-    zones = gpd.GeoDataFrame({"id": ["west"]}, geometry=[box(399_000, 6_699_000, 400_100, 6_701_000)], crs="EPSG:3067")
+    zones = gpd.GeoDataFrame(
+        {"id": ["west"]}, geometry=[box(399_000, 6_699_000, 400_100, 6_701_000)], crs="EPSG:3067"
+    )
     places = gd.read_places(PLACES, gd.ZoneGrid(zones, id="id"), POI, column="amenity")
     assert places.inventory == {"west": {"cafe": 2}}
     assert places.ignored == {"no geometry": 1, "outside the grid": 2, "a category without a value": 1}
@@ -92,7 +96,10 @@ def test_a_layer_without_crs_needs_one() -> None:
     [
         ({"column": "amenities"}, "column 'amenities'.*'amenity'"),
         ({"column": "amenity", "mapping": {"cafe": "coffee"}}, "'coffee' not among its values"),
-        ({"column": "amenity", "mapping": {"pub": "bar"}}, "found none.*a category without a value: 5.*no geometry: 1"),
+        (
+            {"column": "amenity", "mapping": {"pub": "bar"}},
+            "found none.*a category without a value: 5.*no geometry: 1",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(keywords: dict[str, Any], words: str) -> None:
@@ -110,6 +117,16 @@ def test_other_sources_are_refused(tmp_path: Path) -> None:
         gd.read_places(PLACES.drop(columns="geometry"), GRID, POI, column="amenity")
     with pytest.raises(gd.SourceError, match="expected a grid that locates coordinates"):
         gd.read_places(PLACES, gd.ColumnGrid("cell"), POI, column="amenity")
+
+
+def test_of_several_layers_one_is_named(tmp_path: Path) -> None:
+    for name in ("pois", "benches"):
+        PLACES[PLACES.geometry.notna()].to_file(tmp_path / "two.gpkg", layer=name)
+    with pytest.raises(gd.SourceError, match="several layers: 'pois', 'benches'"):
+        gd.read_places(tmp_path / "two.gpkg", GRID, POI, column="amenity")
+    found = gd.read_places(f"{tmp_path / 'two.gpkg'}|layername=pois", GRID, POI, column="amenity")
+    same = gd.read_places(tmp_path / "two.gpkg", GRID, POI, column="amenity", layer="pois")
+    assert (found.name, found.inventory) == (same.name, same.inventory) == ("two.gpkg", same.inventory)
 
 
 def test_the_layer_is_not_written_to() -> None:
@@ -155,7 +172,10 @@ mapping = "map.csv"
     assert (len(places.inventory), places.total, places.name) == (1, 4, "places.gpkg")
     assert run.policy_for(replace(table, grid=run.grid)).places == run.policy.places
     for wrong, words in (
-        (text.replace('attribute = "poi"', 'attribute = "pois"'), r"\[\[places\]\].*one of 'poi', got 'pois'"),
+        (
+            text.replace('attribute = "poi"', 'attribute = "pois"'),
+            r"\[\[places\]\].*one of 'poi', got 'pois'",
+        ),
         (text.replace('mapping = "map.csv"', 'map = "map.csv"'), r"\[\[places\]\] 'poi'.*unknown key 'map'"),
         (text.replace("[[places]]", "[places]"), r"maps of places as \[\[places\]\]"),
         (text.replace('path = "places.gpkg"\n', ""), "expected path, got none"),
