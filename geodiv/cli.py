@@ -163,7 +163,7 @@ def score(
         "districts": failing_districts(table, policy, scores).to_dict("records"),
         "advice": list(advice(table, policy, scores)),
     }
-    _say(*table.intake.notes, *figures["advice"])
+    _say(*_notes(table), *figures["advice"])
     click.echo(json.dumps(figures) if as_json else score_text(figures, policy.k_min))
     return int(check and bool((scores["fails"] != "").any()))
 
@@ -215,7 +215,7 @@ def enforce(
 
             write_report(outcome.release, report_, overwrite=overwrite)
     figures = public_figures(outcome.release.metadata)
-    _say(*table.intake.notes, *advice(table, outcome.policy, outcome.scores))
+    _say(*_notes(table), *advice(table, outcome.policy, outcome.scores))
     click.echo(json.dumps(figures) if as_json else release_text(figures))
     return int(figures["zones"] == 0)
 
@@ -230,6 +230,11 @@ def info(file: str, layer: str | None, as_json: bool) -> None:
 
     found = described(file, layer)
     click.echo(json.dumps(found) if as_json else described_text(found))
+
+
+def _notes(table: Any) -> tuple[str, ...]:
+    """What looks suspicious in the visits, and what was done to a layer of zones."""
+    return (*table.intake.notes, *getattr(table.grid, "notes", ()))
 
 
 def _say(*notes: str) -> None:

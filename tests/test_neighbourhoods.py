@@ -399,6 +399,22 @@ def test_queen_and_rook_by_file_and_by_flag(geodiv: Run, tmp_path: Path) -> None
     assert found["queen"] > found["rook"]
 
 
+def test_a_repaired_zone_is_said_to_be_repaired(geodiv: Run, tmp_path: Path) -> None:
+    visits().to_csv(tmp_path / "visits.csv", index=False)
+    frame = zones()
+    x, y = SIDE * 50, SIDE * 50
+    corners = [(x, y), (x + SIDE, y + SIDE), (x + SIDE, y), (x, y + SIDE)]
+    frame.loc[len(frame) - 1, "geometry"] = shapely.Polygon(corners)
+    frame.to_file(tmp_path / "zones.gpkg")
+    flags = ("--zones", "zones.gpkg", "--zones-id", "zone", "--cell-column", "zone")
+    for verb, more in (("score", ()), ("enforce", ("-o", "r.gpkg"))):
+        code, _, err = geodiv(
+            verb, "visits.csv", *flags, "--person", "who", "--attribute", "poi", "--l", 2, *more
+        )
+        assert code == 0, err
+        assert "zones whose outline was not valid and has been repaired: 1" in err
+
+
 def test_contiguity_belongs_to_zones(geodiv: Run) -> None:
     code, _, err = geodiv(
         "score", "v.csv", "--h3", 8, "--contiguity", "rook", "--person", "who", "--attribute", "poi"
