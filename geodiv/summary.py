@@ -32,6 +32,9 @@ KINDS_OF_DISCLOSURE: tuple[tuple[str, str], ...] = (
 )
 """What a failing gate means to somebody who was never told about gates, the plainest first."""
 
+MOST_DISTRICTS = 5
+"""Districts that the text of `geodiv score` tells of; the JSON holds all of them."""
+
 
 def public_figures(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of ``enforce --json``: all of them stand in the release's metadata.
@@ -109,12 +112,14 @@ def score_text(figures: Mapping[str, Any], k_min: int) -> str:
             lines.append("  fail: " + ", ".join(f"{gate} {n:,}" for gate, n in found["fails"].items()))
             coarser = found["remedy"].get("publish_coarsened", 0)
             lines.append(f"  coarser values alone would clear {coarser:,}.")
-    for district in figures["districts"]:
+    for district in figures["districts"][:MOST_DISTRICTS]:
         shared = f", most often {district['top_value']!r}" if district["top_value"] else ""
         lines.append(
             f"A whole district fails: {district['n_cells']} neighbouring cells, {district['attribute']}{shared} "
             f"({district['gates']}): {district['cause']}. The first: {district['cells'].split()[0]}."
         )
+    if len(figures["districts"]) > MOST_DISTRICTS:
+        lines.append(f"{len(figures['districts']) - MOST_DISTRICTS:,} smaller districts fail too: --json lists them.")
     return "\n".join(lines + dropped_lines(figures["dropped"]))
 
 
