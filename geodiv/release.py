@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import platform
-from dataclasses import asdict, dataclass
-from functools import cache
-from importlib import metadata as packages
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,25 +19,11 @@ from .attribute import Attribute
 from .labels import LabelSpace
 from .measures import effective_count, shares
 from .plan import Plan
-from .policy import Gates, Policy, Region, Ring, Weights
 from .publication import Publication
+from .records import release_record
 from .scores import Judge, label_names
 from .subtraction import tells_no_zone
 from .tabulation import Counts, Tabulation
-
-LIBRARIES = (
-    "geodiv",
-    "numpy",
-    "scipy",
-    "pandas",
-    "pyarrow",
-    "geopandas",
-    "pyogrio",
-    "shapely",
-    "pyproj",
-    "h3",
-    "libpysal",
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +126,7 @@ def release_of(
         counts=_counts(judge.table, ids, levels, shown),
         taxonomy=taxonomy_table(judge.table.attributes),
         reference=_reference(judge, counts, levels),
-        metadata=_metadata(judge, counts, cells, scope, rounds, publication, run_text),
+        metadata=release_record(judge, counts, cells, scope, rounds, publication, run_text),
     )
 
 
@@ -324,120 +306,3 @@ def _reference(judge: Judge, counts: Counts, levels: IntArray) -> pd.DataFrame:
                 rows += [(attribute.column, level, label, round(q, 3)) for label, q in mix]
     frame = pd.DataFrame(rows, columns=["attribute", "level", "value", "share"])
     return frame.astype({"attribute": object, "level": np.int64, "value": object, "share": float})
-
-
-def _metadata(
-    judge: Judge,
-    counts: Counts,
-    cells: pd.DataFrame,
-    scope: NDArray[Any],
-    rounds: int,
-    publication: Publication,
-    run_text: str,
-) -> dict[str, Any]:
-    table, policy = judge.table, judge.policy
-    eligible = judge.references.eligible
-    published = np.zeros(len(table.cells), bool)
-    published[counts.members.indices] = True
-    kept, all_ = int(table.persons[published & eligible].sum()), int(table.persons[eligible].sum())
-    remedies = {
-        name: int((cells["remedy"] == name).sum())
-        for name in ("publish", "publish_coarsened", "publish_merged")
-    }
-    return {
-        "format": "geodiv release 1",
-        **{k: list(v) if isinstance(v, tuple) else v for k, v in asdict(publication).items()},
-        "run": run_text,
-        "policy": policy_record(policy),
-        "grid": table.grid.describe(),
-        "attributes": [
-            attribute_record(a, s, policy) for a, s in zip(table.attributes, table.spaces, strict=True)
-        ],
-        "count_basis": "distinct persons",
-        "cells": int(published.sum()),
-        "zones": len(cells),
-        "persons": _distinct_persons(table, counts),
-        "rounds": rounds,
-        "remedies": remedies,
-        "not_published": int((~published).sum()),
-        "coverage": round(kept / all_, 2) if all_ else 0.0,
-        "reference": {name: int((scope == name).sum()) for name in sorted(set(scope))},
-        "dropped": {reason: int(n) for reason, n in sorted(table.intake.dropped.items())},
-        "engine": table.engine.describe(),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in LIBRARIES}},
-        "input_digest": table.intake.digest,
-    }
-
-
-def _distinct_persons(table: Tabulation, counts: Counts) -> int:
-    """Distinct persons in published zones: counted over their union, never summed."""
-    from .engines.protocol import Groups
-
-    cell = counts.members.indices.astype(np.int64)
-    if not len(cell):
-        return 0
-    return int(table.engine.count(table.contributions, Groups(None, cell, None, np.zeros_like(cell), 1))[0])
-
-
-def policy_record(policy: Policy) -> dict[str, Any]:
-    """The policy as plain values: its gates, its reference with its scope, its remedies."""
-    gates = {k: v for k, v in asdict(policy.thresholds()).items() if v is not None}
-    reference = policy.reference
-    scope = type(reference).__name__.lower()
-    record: dict[str, Any] = {"scope": scope}
-    if isinstance(reference, Ring):
-        record |= {"order": reference.order, "max_order": reference.max_order}
-    if isinstance(reference, Ring | Region | Weights):
-        record |= {"min_persons": reference.min_persons, "fallback": reference.fallback}
-    maps = [
-        {"attribute": p.attribute, "name": p.name, "places": p.total, "digest": p.digest} for p in policy.places
-    ]
-    return {
-        "gates": gates,
-        "reference": record,
-        **({"places": maps} if maps else {}),
-        "ladder": list(policy.ladder),
-        "recode_scope": policy.recode_scope,
-        "max_members": policy.max_members,
-        "max_rounds": policy.max_rounds,
-        "residual": policy.residual,
-    }
-
-
-def attribute_record(attribute: Attribute, space: LabelSpace, policy: Policy) -> dict[str, Any]:
-    """One attribute as plain values: its kind, labels of each level, taxonomy, tier and gates in force."""
-    taxonomy = attribute.taxonomy
-    gates: Gates = policy.thresholds(attribute)
-    return {
-        "column": attribute.column,
-        "kind": type(attribute).__name__.lower(),
-        "levels": [list(labels) for labels in space.levels],
-        "above": [codes.tolist() for codes in space.up],
-        "taxonomy": None
-        if taxonomy is None
-        else {"name": taxonomy.name, "version": taxonomy.version, "digest": taxonomy.digest},
-        "missing": list(attribute.missing),
-        "sensitive": None if attribute.sensitive is None else list(attribute.sensitive),
-        "level": attribute.level,
-        "distance": getattr(attribute, "distance", "ordered"),
-        "positions": _positions(attribute),
-        "gates": {k: v for k, v in asdict(gates).items() if v is not None},
-    }
-
-
-def _positions(attribute: Attribute) -> list[float] | None:
-    positions = getattr(attribute, "positions", None)
-    return None if positions is None else [float(x) for x in positions]
-
-
-@cache
-def _version(name: str) -> str:
-    try:
-        return packages.version(name)
-    except packages.PackageNotFoundError:
-        return "unknown"
-
-
-def metadata_json(metadata: dict[str, Any]) -> str:
-    """The metadata as the text that is written: the same for the same release."""
-    return json.dumps(metadata, ensure_ascii=False, indent=2, sort_keys=False) + "\n"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from .geopackage import write_work
 from .intake import Intake
-from .release import attribute_record, policy_record
+from .records import attribute_record, policy_record
 from .tabulation import Tabulation
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from ..arrays import IntArray
 from ..errors import SourceError
 from ..measures import effective_count, shares, spread, within_class
 from ..policy import Policy, meets
-from ..release import Release, policy_record
+from ..records import policy_record
+from ..release import Release
 from .facts import Facts
 from .mixes import Mixes
 from .published import Published
