@@ -157,7 +157,7 @@ def no_failing_figure(case: Case) -> None:
     measures = [c for c in scores.columns if scores[c].dtype == float]
     bad = scores[(scores["fails"] != "") | scores["zone_id"].isna()]
     release = case.outcome.release
-    shown = {float(x) for frame in (release.cells, release.counts, final) for c in frame.columns
+    shown = {float(x) for frame in (release.cells, release.counts, release.reference, final) for c in frame.columns
              if frame[c].dtype == float for x in frame[c].dropna()}  # fmt: skip
     fine = final[final["effective_fine"].notna() & (_levels(case) > 0)]["effective_fine"]
     secret = attacker.telling([*bad[measures].to_numpy(dtype=float).ravel(), *fine])
