@@ -60,9 +60,9 @@ def figures_in(raw: bytes, figures: Iterable[float]) -> list[float]:
 
 
 def telling(figures: Iterable[float]) -> set[float]:
-    """Figures that nobody would write by chance: neither round nor simple."""
+    """Figures that nobody would write by chance: neither round nor simple, as thresholds and published mixes are."""
     finite = {float(x) for x in figures if np.isfinite(x)}
-    return {x for x in finite if abs(x * 645120 - round(x * 645120)) > 1e-4}
+    return {x for x in finite if abs(x * 645120 - round(x * 645120)) > 1e-4 and abs(x - round(x, 3)) > 1e-9}
 
 
 def corners(outlines: Iterable[Any], decimals: int) -> set[tuple[float, float]]:
