@@ -175,7 +175,9 @@ def score(
     "-o", "--output", required=True, metavar="GPKG", help="Release to write, with a .json beside it."
 )
 @click.option("--work", metavar="GPKG", help="Work file to write as well: internal.")
-@click.option("--report", "report_", metavar="HTML", help="Public report to write as well, .json after its name.")
+@click.option(
+    "--report", "report_", metavar="HTML", help="Public report to write as well, .json after its name."
+)
 @_json
 @_progress
 @_engine

@@ -47,7 +47,13 @@ def taxonomy() -> None:
 @_progress
 @_overwrite
 def check(
-    visits: str, column: str | None, plot: str | None, as_json: bool, progress: str, overwrite: bool, **flags: Any
+    visits: str,
+    column: str | None,
+    plot: str | None,
+    as_json: bool,
+    progress: str,
+    overwrite: bool,
+    **flags: Any,
 ) -> None:
     """Say of each coarse value which cells it clears and which it worsens: internal."""
     from .taxonomies.check import check_taxonomy
@@ -66,7 +72,9 @@ def check(
         click.echo(json.dumps(figures | {"findings": list(found.findings)}))
         return
     name = found.taxonomy
-    click.echo(f"'{found.attribute}', taxonomy {name.name} {name.version}".rstrip() + f" ({name.digest[:12]})")
+    click.echo(
+        f"'{found.attribute}', taxonomy {name.name} {name.version}".rstrip() + f" ({name.digest[:12]})"
+    )
     click.echo("\n" + _shown(found.levels))
     if len(found.labels):
         click.echo("\n" + _shown(found.labels.drop(columns="values")))
@@ -84,7 +92,9 @@ def check(
 @click.option(
     "--apart", multiple=True, metavar="A,B+C", help="Values, or groups of values, that must not share one."
 )
-@click.option("--name", "names", multiple=True, metavar="LABEL=VALUE", help="What the group of a value is called.")
+@click.option(
+    "--name", "names", multiple=True, metavar="LABEL=VALUE", help="What the group of a value is called."
+)
 @click.option("--labels", type=click.IntRange(2), help="Take the one with this many labels, not the best.")
 @_json
 @_progress
@@ -135,14 +145,26 @@ def diff(before: str, after: str, column: str | None, strict: bool, as_json: boo
 
     found = diff_taxonomies(_read(before, column), _read(after, column))
     if as_json:
-        names = ("before", "after", "added", "removed", "moved", "labels_added", "labels_removed", "levels", "same")
+        names = (
+            "before",
+            "after",
+            "added",
+            "removed",
+            "moved",
+            "labels_added",
+            "labels_removed",
+            "levels",
+            "same",
+        )
         click.echo(json.dumps({name: getattr(found, name) for name in names}))
     else:
         click.echo("\n".join(found.words()))
     return int(strict and not found.same)
 
 
-def _counted(visits: str, column: str | None, flags: dict[str, Any], report: Any) -> tuple[Tabulation, Policy]:
+def _counted(
+    visits: str, column: str | None, flags: dict[str, Any], report: Any
+) -> tuple[Tabulation, Policy]:
     """The table and the policy; values outside a taxonomy stand for themselves, so that they can be named."""
     from .attribute import Nominal
 
@@ -165,7 +187,9 @@ def _wishes(flags: dict[str, Any]) -> Wishes:
             raise UsageError(f"--name: expected LABEL=VALUE, got {text!r}.")
         names[label] = value
     join = [[v.strip() for v in text.split(",")] for text in flags.pop("join")]
-    apart = [[[v.strip() for v in side.split("+")] for side in text.split(",")] for text in flags.pop("apart")]
+    apart = [
+        [[v.strip() for v in side.split("+")] for side in text.split(",")] for text in flags.pop("apart")
+    ]
     return Wishes(join=join, apart=apart, names=names, fewest=flags.pop("fewest"), most=flags.pop("most"))
 
 
@@ -185,7 +209,9 @@ def _figures(s: Suggestion) -> dict[str, Any]:
         "kept": s.kept,
         "cleared": s.cleared,
         "information_lost": s.information_lost,
-        "groups": [sorted(v for v, label in s.taxonomy.rows if label == name) for name in s.taxonomy.labels(1)],
+        "groups": [
+            sorted(v for v, label in s.taxonomy.rows if label == name) for name in s.taxonomy.labels(1)
+        ],
         "sensitive_only": list(s.sensitive_only),
         "digest": s.taxonomy.digest,
     }
@@ -247,7 +273,10 @@ def _plain(value: Any) -> Any:
 
 def _shown(frame: pd.DataFrame) -> str:
     """A table in plain text: shares as percentages, yes and no."""
-    rows = [list(map(str, frame.columns)), *([_cell(k, v) for k, v in row.items()] for row in _records(frame))]
+    rows = [
+        list(map(str, frame.columns)),
+        *([_cell(k, v) for k, v in row.items()] for row in _records(frame)),
+    ]
     return "\n".join(_line(row, _widths(rows)) for row in rows)
 
 

@@ -167,9 +167,7 @@ def _withhold(judge: Judge, plan: Plan) -> Plan:
     return plan.suppress(situation.zones[~situation.publishable])
 
 
-def _or_alone(
-    judge: Judge, plan: Plan, journal: list[dict[str, Any]]
-) -> tuple[Plan, list[dict[str, Any]]]:
+def _or_alone(judge: Judge, plan: Plan, journal: list[dict[str, Any]]) -> tuple[Plan, list[dict[str, Any]]]:
     """The plan, or leaving out alone where that keeps more persons.
 
     No remedy loses a zone that passes, but a merged zone can leave a lone failing cell behind, and the residual then

@@ -56,7 +56,9 @@ class Places:
             for cell, values in self.inventory.items()
         }
         if any(MISSING in values for values in kept.values()):
-            raise PolicyError(f"places of '{self.attribute}': no place is of the value {MISSING}. Leave it out.")
+            raise PolicyError(
+                f"places of '{self.attribute}': no place is of the value {MISSING}. Leave it out."
+            )
         object.__setattr__(self, "inventory", kept)
         object.__setattr__(self, "ignored", dict(self.ignored))
 

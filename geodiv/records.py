@@ -112,7 +112,8 @@ def policy_record(policy: Policy) -> dict[str, Any]:
     if isinstance(reference, Ring | Region | Weights):
         record |= {"min_persons": reference.min_persons, "fallback": reference.fallback}
     maps = [
-        {"attribute": p.attribute, "name": p.name, "places": p.total, "digest": p.digest} for p in policy.places
+        {"attribute": p.attribute, "name": p.name, "places": p.total, "digest": p.digest}
+        for p in policy.places
     ]
     return {
         "gates": gates,

@@ -119,7 +119,9 @@ def score_text(figures: Mapping[str, Any], k_min: int) -> str:
             f"({district['gates']}): {district['cause']}. The first: {district['cells'].split()[0]}."
         )
     if len(figures["districts"]) > MOST_DISTRICTS:
-        lines.append(f"{len(figures['districts']) - MOST_DISTRICTS:,} smaller districts fail too: --json lists them.")
+        lines.append(
+            f"{len(figures['districts']) - MOST_DISTRICTS:,} smaller districts fail too: --json lists them."
+        )
     return "\n".join(lines + dropped_lines(figures["dropped"]))
 
 

@@ -123,7 +123,9 @@ class Tabulation:
         """Internal: what was counted, and the outlines of the occupied cells."""
         counted = f"{self.intake.counted:,} of {self.intake.rows:,}"
         rows = [("occupied cells", f"{len(self.cells):,} ({self.grid.kind})"), ("visits counted", counted)]
-        rows += [(f"not counted: {reason}", f"{n:,}") for reason, n in sorted(self.intake.dropped.items()) if n]
+        rows += [
+            (f"not counted: {reason}", f"{n:,}") for reason, n in sorted(self.intake.dropped.items()) if n
+        ]
         for attribute, space in zip(self.attributes, self.spaces, strict=True):
             values = f"{len(space.values):,} values, {len(space.levels)} level(s)"
             rows.append((attribute.column, f"{type(attribute).__name__.lower()}, {values}"))
@@ -308,9 +310,7 @@ def of_contributions(
     )
 
 
-def _cells_counted(
-    engine: Engine, contributions: Contributions, attributes: tuple[Attribute, ...]
-) -> Counts:
+def _cells_counted(engine: Engine, contributions: Contributions, attributes: tuple[Attribute, ...]) -> Counts:
     """The counts with each cell a zone of its own."""
     cells = len(contributions.keys)
     labels = []

@@ -174,7 +174,10 @@ def _beliefs(
     if places is not None:
         total = np.stack([places[:, up == c].sum(axis=1) for c in range(labels)], axis=1)[:, up]
         mixes.append(np.where(total > 0, places / np.maximum(total, 1), within))
-    return [(np.where(known[:, None], spread(above, mix, up), np.nan), spread(shares(n), mix, up)) for mix in mixes]
+    return [
+        (np.where(known[:, None], spread(above, mix, up), np.nan), spread(shares(n), mix, up))
+        for mix in mixes
+    ]
 
 
 def _around(table: Tabulation, policy: Policy, cells: IntArray, zone: IntArray, zones: int) -> pd.DataFrame:

@@ -40,7 +40,10 @@ class MappedWorld(World):
 def values_of(world: World, i: int) -> list[str]:
     """The values of an attribute in label order, without the missing one."""
     subject = world.subjects[i]
-    occurring = {text(subject.value(row[2][i])) for row in world.visits} - {*subject.declared.missing, MISSING}
+    occurring = {text(subject.value(row[2][i])) for row in world.visits} - {
+        *subject.declared.missing,
+        MISSING,
+    }
     return [value for value in subject.labels(occurring).levels[0] if value != MISSING]
 
 
@@ -82,9 +85,12 @@ def mapped(draw: st.DrawFn) -> MappedWorld:
             continue
         rng = np.random.default_rng(draw(st.integers(0, 9999)))
         dense = draw(st.sampled_from([0.3, 0.1, 0.6, 1.0]))
-        n = rng.integers(1, 4, size=(len(cells), len(values))) * (rng.random((len(cells), len(values))) < dense)
+        n = rng.integers(1, 4, size=(len(cells), len(values))) * (
+            rng.random((len(cells), len(values))) < dense
+        )
         places[subject.declared.column] = {
-            cell: {v: int(x) for v, x in zip(values, row, strict=True)} for cell, row in zip(cells, n, strict=True)
+            cell: {v: int(x) for v, x in zip(values, row, strict=True)}
+            for cell, row in zip(cells, n, strict=True)
         }
     names = {f: getattr(world, f) for f in World.__dataclass_fields__}
     return MappedWorld(**names, places=places)

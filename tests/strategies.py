@@ -379,6 +379,4 @@ def worlds(draw: st.DrawFn) -> World:
             kinds = (*kinds[:i], replace(subject, declared=capped), *kinds[i + 1 :])
         elif "l_min" in gates:
             gates["l_min"] = min(gates["l_min"], most)
-    return World(
-        kind, rows, kinds, gates, draw(references(cells)), draw(remedies()), draw(st.integers(1, 4))
-    )
+    return World(kind, rows, kinds, gates, draw(references(cells)), draw(remedies()), draw(st.integers(1, 4)))

@@ -27,7 +27,8 @@ APPOINTMENT = gd.Taxonomy.of(
 )
 POLICY: dict[str, Any] = {"k_min": 10, "l_min": 4, "residual": False, "ladder": ("recode", "suppress")}
 CLINIC_ONLY = gd.Places(
-    "activity", {CLUSTER: {"clinic": 1, "pharmacy": 1, "cafe": 2}, STREET: {"salon": 1, "law office": 1, "clinic": 1}}
+    "activity",
+    {CLUSTER: {"clinic": 1, "pharmacy": 1, "cafe": 2}, STREET: {"salon": 1, "law office": 1, "clinic": 1}},
 )
 MIXED = gd.Places("activity", {CLUSTER: {"clinic": 1, "salon": 1, "law office": 1, "pharmacy": 1}})
 

@@ -516,7 +516,14 @@ def test_info_of_a_release_says_what_enforce_said(geodiv: Run) -> None:
 def test_the_text_of_a_score_tells_of_the_largest_districts_only() -> None:
     from geodiv.summary import MOST_DISTRICTS, score_text
 
-    district = {"n_cells": 3, "attribute": "a", "top_value": None, "gates": "t_max", "cause": "?", "cells": "x y z"}
+    district = {
+        "n_cells": 3,
+        "attribute": "a",
+        "top_value": None,
+        "gates": "t_max",
+        "cause": "?",
+        "cells": "x y z",
+    }
     figures = {"cells": 90, "eligible": 90, "failing": 60, "attributes": {}, "dropped": {}}
     text = score_text({**figures, "districts": [district] * (MOST_DISTRICTS + 2)}, 10)
     assert text.count("A whole district fails") == MOST_DISTRICTS

@@ -31,7 +31,15 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str,
 
 
 def flags(folder: Path, taxonomy: str | None = None) -> list[Any]:
-    given = [folder / "visits.parquet", "--cell-column", "cell", "--person", "person", "--attribute", "activity"]
+    given = [
+        folder / "visits.parquet",
+        "--cell-column",
+        "cell",
+        "--person",
+        "person",
+        "--attribute",
+        "activity",
+    ]
     given += ["--k", 10, "--l", 4, "--progress", "none"]
     return given + (["--taxonomy", folder / f"{taxonomy}.csv"] if taxonomy else [])
 
@@ -84,16 +92,29 @@ def test_suggest_writes_a_taxonomy_that_clears(folder: Path, capsys: pytest.Capt
 
 def test_suggest_keeps_wishes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "new.csv"
-    wishes = ["--join", "cafe,shop", "--apart", "clinic,pharmacy+dentist", "--name", "errands=cafe", "--most", 4]
+    wishes = [
+        "--join",
+        "cafe,shop",
+        "--apart",
+        "clinic,pharmacy+dentist",
+        "--name",
+        "errands=cafe",
+        "--most",
+        4,
+    ]
     code, shown, _ = call(capsys, "taxonomy", "suggest", *flags(folder), "-o", out, *wishes, "--json")
     assert code == 0
     at = dict(gd.Taxonomy.read(out).rows)
     assert at["cafe"] == at["shop"] == "errands"
     assert at["clinic"] not in (at["pharmacy"], at["dentist"])
     assert json.loads(shown)["chosen"]["digest"] == gd.Taxonomy.read(out).digest
-    code, _, said = call(capsys, "taxonomy", "suggest", *flags(folder), "-o", folder / "x.csv", "--labels", 99)
+    code, _, said = call(
+        capsys, "taxonomy", "suggest", *flags(folder), "-o", folder / "x.csv", "--labels", 99
+    )
     assert (code, "none of the taxonomies found has that many" in said) == (2, True)
-    code, _, said = call(capsys, "taxonomy", "suggest", *flags(folder), "-o", folder / "x.csv", "--name", "errands")
+    code, _, said = call(
+        capsys, "taxonomy", "suggest", *flags(folder), "-o", folder / "x.csv", "--name", "errands"
+    )
     assert (code, "expected LABEL=VALUE" in said) == (2, True)
 
 
@@ -109,12 +130,18 @@ def test_diff_of_files_and_of_a_release(folder: Path, capsys: pytest.CaptureFixt
     assert code == 0
     assert "moved: clinic, level1: health -> appointment" in shown
     assert "cannot be compared" in shown
-    assert call(capsys, "taxonomy", "diff", folder / "health.csv", folder / "appointment.csv", "--check")[0] == 1
+    assert (
+        call(capsys, "taxonomy", "diff", folder / "health.csv", folder / "appointment.csv", "--check")[0] == 1
+    )
     release = folder / "release.gpkg"
     assert call(capsys, "enforce", *flags(folder, "appointment"), "-o", release, "--no-residual")[0] == 0
-    code, shown, _ = call(capsys, "taxonomy", "diff", release, folder / "appointment.csv", "--check", "--json")
+    code, shown, _ = call(
+        capsys, "taxonomy", "diff", release, folder / "appointment.csv", "--check", "--json"
+    )
     assert (code, json.loads(shown)["same"]) == (0, True)
-    code, _, said = call(capsys, "taxonomy", "diff", release, folder / "appointment.csv", "--of", "activities")
+    code, _, said = call(
+        capsys, "taxonomy", "diff", release, folder / "appointment.csv", "--of", "activities"
+    )
     assert (code, "Did you mean 'activity'" in said) == (3, True)
 
 

@@ -13,7 +13,10 @@ def rows(places: Any, **policy: Any) -> list[tuple[Any, ...]]:
     outcome = gd.enforce(street(APPOINTMENT), gd.Policy(**{**POLICY, **policy}))
     found = gd.place_report(outcome, places)
     columns = ["finding", "cell_id", "label", "value", "internal"]
-    return [tuple(None if v is None else v for v in row) for row in found[columns].itertuples(index=False, name=None)]
+    return [
+        tuple(None if v is None else v for v in row)
+        for row in found[columns].itertuples(index=False, name=None)
+    ]
 
 
 def test_a_label_that_the_map_resolves() -> None:

@@ -80,7 +80,9 @@ def test_total_values_and_digest() -> None:
     assert places.digest != gd.Places("poi", {"a": {"bar": 2}, "b": {"cafe": 2}}).digest
 
 
-@pytest.mark.parametrize("inventory", [{"a": {"bar": -1}}, {"a": {"bar": 1.5}}, {"a": {"bar": True}}, {"a": 3}, [1]])
+@pytest.mark.parametrize(
+    "inventory", [{"a": {"bar": -1}}, {"a": {"bar": 1.5}}, {"a": {"bar": True}}, {"a": 3}, [1]]
+)
 def test_an_inventory_holds_whole_numbers(inventory: Any) -> None:
     with pytest.raises(gd.PolicyError, match="places of 'poi': expected"):
         gd.Places("poi", inventory)

@@ -253,7 +253,10 @@ def test_arrays_of_a_plan_cannot_be_written() -> None:
 
 
 def test_other_labels_are_counted_again() -> None:
-    rows = [("c", f"p{i}", value) for i in range(3) for value in ("a", "b")] + [("c", "q", "b"), ("d", "q", "a")]
+    rows = [("c", f"p{i}", value) for i in range(3) for value in ("a", "b")] + [
+        ("c", "q", "b"),
+        ("d", "q", "a"),
+    ]
     attributes = [gd.Nominal("activity", taxonomy=gd.Taxonomy.of(dict(zip("abx", names, strict=True))))
                   for names in (("a", "b", "b"), ("ab", "ab", "x"))]  # fmt: skip
     first, second = (tabulate(frame(rows), attribute) for attribute in attributes)

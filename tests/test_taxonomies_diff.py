@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import geodiv as gd
 
-OLD = gd.Taxonomy((("bar", "food", "leisure"), ("cafe", "food", "leisure"), ("clinic", "health", "care")), "poi", "1")
+OLD = gd.Taxonomy(
+    (("bar", "food", "leisure"), ("cafe", "food", "leisure"), ("clinic", "health", "care")), "poi", "1"
+)
 NEW = gd.Taxonomy(
     (("bar", "night", "leisure"), ("clinic", "health", "leisure"), ("gym", "sport", "leisure")), "poi", "2"
 )

@@ -36,8 +36,6 @@ def partitions(values: list[str]) -> Iterator[list[list[str]]]:
             yield [*partition[:i], [first, *partition[i]], *partition[i + 1 :]]
 
 
-
-
 def test_the_street_is_cleared() -> None:
     found = gd.suggest_taxonomy(street(None), gd.Policy(**POLICY))
     assert (found.kept_without, found.failing) == (pytest.approx(1 / 3), 2)
@@ -56,7 +54,9 @@ def test_the_street_is_cleared() -> None:
 def test_of_a_few_values_no_grouping_keeps_more_for_less(seed: int, gates: dict[str, Any]) -> None:
     rng = np.random.default_rng(seed)
     counts = {
-        cell: {f"v{i}": int(n) for i, n in enumerate(rng.multinomial(30, rng.dirichlet(np.full(4, 0.6)))) if n}
+        cell: {
+            f"v{i}": int(n) for i, n in enumerate(rng.multinomial(30, rng.dirichlet(np.full(4, 0.6)))) if n
+        }
         for cell in ROW[:6]
     }
     table, policy = tabulate(counts), gd.Policy(k_min=10, **gates)
@@ -99,7 +99,9 @@ def many(seed: int, values: int = 14) -> pd.DataFrame:
     rows = []
     for cell in [*RING, *ROW[2:]]:
         taste = rng.dirichlet(np.full(values, 0.2))
-        rows += [(cell, f"{cell}{i}", f"v{v:02d}") for i, v in enumerate(rng.choice(values, size=40, p=taste))]
+        rows += [
+            (cell, f"{cell}{i}", f"v{v:02d}") for i, v in enumerate(rng.choice(values, size=40, p=taste))
+        ]
     return pd.DataFrame(rows, columns=["cell", "person", "activity"])
 
 
@@ -111,7 +113,9 @@ def test_of_many_values_what_is_said_is_counted() -> None:
         table = tabulate(frame, gd.Nominal("activity", taxonomy=suggestion.taxonomy))
         scores = gd.score(table, policy)
         passing = scores["remedy"] != "merge_or_suppress"
-        assert suggestion.kept == pytest.approx(scores.loc[passing, "persons"].sum() / scores["persons"].sum())
+        assert suggestion.kept == pytest.approx(
+            scores.loc[passing, "persons"].sum() / scores["persons"].sum()
+        )
         assert suggestion.cleared == (scores["remedy"] == "publish_coarsened").sum()
         assert suggestion.labels == len(suggestion.taxonomy.labels(1))
 

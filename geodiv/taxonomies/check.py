@@ -73,7 +73,10 @@ def check_taxonomy(table: Tabulation, policy: Policy, attribute: str | None = No
     fails, fine = trial.fails_as_it_is()
     levels = _levels(trial, fails, fine)
     labels = _labels(trial, fails, fine, declared.sensitive is not None)
-    words = (*_structure(trial, declared.taxonomy), *_effects(trial, levels, labels, declared.sensitive is not None))
+    words = (
+        *_structure(trial, declared.taxonomy),
+        *_effects(trial, levels, labels, declared.sensitive is not None),
+    )
     return TaxonomyCheck(declared.column, declared.taxonomy, levels, labels, words)
 
 
@@ -96,7 +99,16 @@ def _levels(trial: Trial, fails: BoolArray, fine: FloatArray) -> pd.DataFrame:
                 "information_lost": information_lost(trial.mix, up),
             }
         )
-    columns = ["level", "labels", "publishable", "failing", "cleared", "cleared_share", "worsened", "information_lost"]
+    columns = [
+        "level",
+        "labels",
+        "publishable",
+        "failing",
+        "cleared",
+        "cleared_share",
+        "worsened",
+        "information_lost",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -123,7 +135,17 @@ def _labels(trial: Trial, fails: BoolArray, fine: FloatArray, named: bool) -> pd
                 "information_lost": information_lost(trial.mix, alone(space, values)),
             }
         )
-    columns = ["level", "label", "values", "sensitive_only", "persons", "together", "cells", "clears", "worsens"]
+    columns = [
+        "level",
+        "label",
+        "values",
+        "sensitive_only",
+        "persons",
+        "together",
+        "cells",
+        "clears",
+        "worsens",
+    ]
     return pd.DataFrame(rows, columns=[*columns, "information_lost"])
 
 
@@ -183,7 +205,9 @@ def _persons(trial: Trial, sets: list[IntArray]) -> IntArray:
 def _structure(trial: Trial, taxonomy: Taxonomy) -> list[str]:
     """What can be said without any policy."""
     space, words = trial.space, []
-    occurring = {space.values[v] for v in np.flatnonzero(trial.table.base.labels[trial.attribute][0].sum(axis=0))}
+    occurring = {
+        space.values[v] for v in np.flatnonzero(trial.table.base.labels[trial.attribute][0].sum(axis=0))
+    }
     known = set(taxonomy.values)
     if orphans := sorted(occurring - known - {MISSING}):
         words.append(f"values without a parent: {listed(orphans)}. They stand for themselves at every level.")
@@ -193,7 +217,9 @@ def _structure(trial: Trial, taxonomy: Taxonomy) -> list[str]:
         below: dict[str, set[str]] = {}
         for row in taxonomy.rows:
             below.setdefault(row[h], set()).add(row[0])
-        if empty := sorted(label for label, values in below.items() if len(values) > 1 and not values & occurring):
+        if empty := sorted(
+            label for label, values in below.items() if len(values) > 1 and not values & occurring
+        ):
             words.append(f"parents without values at level{h}: {listed(empty)} hold no value that occurs.")
         if equal := sorted(label for label, values in below.items() if label in known and values != {label}):
             words.append(
@@ -201,7 +227,9 @@ def _structure(trial: Trial, taxonomy: Taxonomy) -> list[str]:
                 "rename the label."
             )
         if not space.publishable[h]:
-            words.append(f"level{h} has a single label: it would say nothing and pass everything; never published.")
+            words.append(
+                f"level{h} has a single label: it would say nothing and pass everything; never published."
+            )
     return words
 
 
@@ -219,7 +247,9 @@ def _effects(trial: Trial, levels: pd.DataFrame, labels: pd.DataFrame, named: bo
     for row in labels.to_dict("records"):
         words += _about({str(k): v for k, v in row.items()}, bool(levels["failing"].any()))
     if not named:
-        words.append("no sensitive values are named: coarse values that consist of them alone cannot be pointed out.")
+        words.append(
+            "no sensitive values are named: coarse values that consist of them alone cannot be pointed out."
+        )
     return words
 
 

@@ -42,7 +42,9 @@ class TaxonomyDiff:
     def words(self) -> tuple[str, ...]:
         """The difference, a line each."""
         names = ("name", "version", "digest")
-        lines = [f"{n}: {a or '-'} | {b or '-'}" for n, a, b in zip(names, self.before, self.after, strict=True)]
+        lines = [
+            f"{n}: {a or '-'} | {b or '-'}" for n, a, b in zip(names, self.before, self.after, strict=True)
+        ]
         if self.same:
             return (*lines, "the two say the same of every value.")
         if self.levels[0] != self.levels[1]:

@@ -165,7 +165,9 @@ class Estimate:
 
     def credit_of_pairs(self, sums: Sums, parts: Parts, one: IntArray, other: IntArray) -> FloatArray:
         """(pairs,) what the grouping would be worth with two groups joined."""
-        ranked = {name: np.argsort(-parts[name], axis=1, kind="stable")[:, :3] for name in parts if name in LARGEST}
+        ranked = {
+            name: np.argsort(-parts[name], axis=1, kind="stable")[:, :3] for name in parts if name in LARGEST
+        }
         worth = []
         for start in range(0, len(one), PAIRS):
             i, j = one[start : start + PAIRS], other[start : start + PAIRS]

@@ -127,7 +127,8 @@ class Trial:
     def _judge(self, groupings: Sequence[IntArray]) -> Judge:
         """The judge of the same visits with each grouping as a level of its own."""
         spaces = [
-            grouped(space, groupings if a == self.attribute else []) for a, space in enumerate(self.table.spaces)
+            grouped(space, groupings if a == self.attribute else [])
+            for a, space in enumerate(self.table.spaces)
         ]
         table = self.table.relabelled(spaces)
         before = self.judge.references

@@ -70,7 +70,9 @@ class Wishes:
         together = group[:, None] == group[None, :]
         if (clash := np.argwhere(forbidden & together)).size:
             names = [space.values[i] for i in clash[0]]
-            raise PolicyError(f"join and apart contradict each other: {listed(names)} are in both. Drop one wish.")
+            raise PolicyError(
+                f"join and apart contradict each other: {listed(names)} are in both. Drop one wish."
+            )
         lonely = ~occurs.copy()
         if space.missing is not None:
             lonely[space.missing] = True
@@ -78,7 +80,9 @@ class Wishes:
         return group, forbidden
 
 
-def labels_for(group: IntArray, values: Sequence[str], weight: Sequence[float], names: Mapping[str, str]) -> list[str]:
+def labels_for(
+    group: IntArray, values: Sequence[str], weight: Sequence[float], names: Mapping[str, str]
+) -> list[str]:
     """(values,) a label for each value: the wished one, the value of a group of one, or the group's values in a row.
 
     Values are named the most common first; a label that is taken gets a number.
