@@ -26,6 +26,16 @@ def advice(table: Tabulation, policy: Policy, scores: pd.DataFrame) -> tuple[str
     tuple of str
         No gate but k_min; k_min below 10; t_max below the noise floor of most cells; an ordered attribute with t_max
         and no shift_max; a taxonomy level that clears no cell. No cell, value or count is named.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> table = run.tabulate("fixtures/visits.parquet")
+    >>> from dataclasses import replace
+    >>> careless = replace(run.policy, k_min=4)
+    >>> [text.partition(":")[0] for text in gd.advice(table, careless, gd.score(table, careless))][:1]
+    ['k_min = 4']
     """
     return (
         *_no_gate(table, policy),

@@ -45,6 +45,15 @@ def failing_districts(
     A whole district that fails is usually no place to suppress. Where l, t or the shift fails and neighbours share
     their most common value, the taxonomy is too fine there; where only t fails and the distance is no larger than
     chance makes it for so few persons, k is too small for t; where only the incidence fails, merging helps.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> table = run.tabulate("fixtures/visits.parquet")
+    >>> found = gd.failing_districts(table, run.policy, gd.score(table, run.policy))
+    >>> list(found.columns)
+    ['district', 'attribute', 'cells', 'n_cells', 'gates', 'top_value', 'cause']
     """
     each = len(table.attributes)
     found = []

@@ -98,6 +98,15 @@ def enforce(
         A gate asks more than the table can give.
     VerificationError
         The independent count disagrees: an internal error, never a release.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> table = run.tabulate("fixtures/visits.parquet")
+    >>> outcome = gd.enforce(table, run.policy)
+    >>> outcome.release.metadata["remedies"]
+    {'publish': 55, 'publish_coarsened': 15, 'publish_merged': 7}
     """
     judge, plan = _begin(table, policy)
     plan, journal = _settle(judge, plan, progress)

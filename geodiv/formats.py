@@ -63,6 +63,14 @@ def read_release(path: str | Path) -> Release:
         The extension is none of `FORMATS`.
     SourceError
         The file is missing, or no release of geodiv.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> outcome = gd.read_run("fixtures/policy.toml").enforce("fixtures/visits.parquet")
+    >>> outcome.release.to_file("read-release.gpkg", overwrite=True)
+    >>> len(gd.read_release("read-release.gpkg").cells)
+    77
     """
     return format_of(path).read(path)
 

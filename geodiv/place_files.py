@@ -92,6 +92,14 @@ def read_places(
     ------
     SourceError
         The file, a column or the CRS is missing, no place has a value, or the grid cannot locate coordinates.
+
+    Examples
+    --------
+    >>> import geodiv as gd, geopandas as gpd
+    >>> spots = gpd.points_from_xy([2.0, 2.0], [54.8, 54.8])
+    >>> shops = gpd.GeoDataFrame({"shop": ["cafe", "cafe"]}, geometry=spots, crs=4326)
+    >>> gd.read_places(shops, gd.H3Grid(8), "poi_category", column="shop").total
+    2
     """
     frame = _read(source, layer)
     name = Path(str(source).partition("|")[0]).name if isinstance(source, str | Path) else ""

@@ -40,6 +40,15 @@ def place_report(outcome: Outcome, places: Sequence[Places] | Places | None = No
         ``explained``: an occupied zone that is not published, all of whose places are of one value. **Internal**: it
         names what the release does not.
         ``no place``: a published label of which the zone has no place at all. A gap in the map, or in the visits.
+
+    Examples
+    --------
+    >>> import geodiv as gd, geopandas as gpd
+    >>> outcome = gd.read_run("fixtures/policy.toml").enforce("fixtures/visits.parquet")
+    >>> shops = gpd.GeoDataFrame({"shop": ["cafe"]}, geometry=gpd.points_from_xy([2.0], [54.8]), crs=4326)
+    >>> places = gd.read_places(shops, gd.H3Grid(8), "poi_category", column="shop")
+    >>> list(gd.place_report(outcome, places).columns)
+    ['finding', 'attribute', 'cell_id', 'level', 'label', 'value', 'internal']
     """
     policy = outcome.policy if places is None else replace(outcome.policy, places=_several(places))
     plan, table = outcome.plan, outcome.table

@@ -157,6 +157,13 @@ def read_run(path: str | Path) -> Run:
         The file is missing or not UTF-8 TOML, or a table, key or value is not what it must be; the message says where.
     SourceError, TaxonomyError, GridError
         A file that it names is missing or wrong.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> run.policy.k_min, [a.column for a in run.attributes]
+    (10, ['poi_category', 'income_band'])
     """
     path = Path(path)
     try:

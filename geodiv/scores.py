@@ -282,6 +282,15 @@ def score(table: Tabulation, policy: Policy) -> gpd.GeoDataFrame | pd.DataFrame:
     ------
     PolicyError
         When a gate asks more than the table can give.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> table = run.tabulate("fixtures/visits.parquet")
+    >>> scores = gd.score(table, run.policy)
+    >>> len(scores), int((scores["fails"] != "").sum() > 0)
+    (184, 1)
     """
     judge = Judge.of(table, policy)
     rows = score_rows(judge, table.base, table.cells, np.tile(judge.start, (len(table.cells), 1)))

@@ -261,6 +261,14 @@ def tabulate(
     ------
     SourceError, GridError, UnknownValueError, PolicyError
         What was expected, what came, and where.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> activity = gd.Nominal("poi_category", missing=["", "Unknown"])
+    >>> visits = "fixtures/visits.parquet"
+    >>> gd.tabulate(visits, grid=gd.H3Grid(8), person="person_id", attributes=[activity], on_bad_rows="skip")
+    <Tabulation of 92 h3 cells, poi_category>
     """
     attributes = tuple(attributes)
     if not attributes:

@@ -62,6 +62,14 @@ def check_taxonomy(table: Tabulation, policy: Policy, attribute: str | None = No
         The attribute has no taxonomy.
     PolicyError
         No such attribute, or a policy that does not fit.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> table = run.tabulate("fixtures/visits.parquet")
+    >>> type(gd.check_taxonomy(table, run.policy, "poi_category")).__name__
+    'TaxonomyCheck'
     """
     trial = Trial.of(table, policy, attribute)
     declared = table.attributes[trial.attribute]

@@ -115,6 +115,14 @@ def suggest_taxonomy(
     Of a few values every grouping is tried. Of more, groups are joined two at a time, the pair first that adds most
     persons kept (and brings the others nearest to passing) for what it loses, at several prices. Sums of counts guide
     the search; the groupings on its frontier are counted again, and those figures are reported.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> table = run.tabulate("fixtures/visits.parquet")
+    >>> type(gd.suggest_taxonomy(table, run.policy, "poi_category")).__name__
+    'Suggestions'
     """
     trial = Trial.of(table, policy, attribute)
     wishes = wishes or Wishes()
