@@ -50,14 +50,115 @@ class Case:
     @property
     def dark(self) -> set[str]:
         """Cells that are not published, by the file."""
-        shown = {
-            float(x)
-            for frame in (release.cells, release.counts, release.reference)
-            for c in frame.columns
-            if frame[c].dtype == float
-            for x in frame[c].dropna()
-        }
+        shown = {m for row in attacker.tables(self.gpkg)["cells"] for m in attacker.members(row)}
+        return set(self.answer.persons) - shown
 
+
+def named(person: Any) -> str:
+    """A name of a person that no byte of a file is by chance."""
+    return f"Xq7-{person}-7qX"
+
+
+def case_of(world: World, folder: Path) -> Case:
+    """A world's release in every format."""
+    visits = world.visits_frame()
+    visits["person"] = visits["person"].map(named)
+    table = gd.tabulate(visits, grid=world.grid(), person="person", attributes=world.attributes())
+    outcome = gd.enforce(table, world.policy(), world.publication())
+    return written(
+        Case(oracles.tabulate(*world.oracle_input()), outcome, sorted(set(visits["person"])), folder)
+    )
+
+
+def written(case: Case) -> Case:
+    release = case.outcome.release
+    release.to_file(case.gpkg)
+    for suffix in OTHERS:
+        if suffix == ".csv" or suffix == ".parquet" or hasattr(release.cells, "geometry"):
+            (case.folder / suffix[1:]).mkdir()
+            release.to_file(case.folder / suffix[1:] / f"release{suffix}")
+    return case
+
+
+def raw(case: Case) -> bytes:
+    """Every byte of every file, and Parquet once more without its compression."""
+    files = [path for path in case.folder.rglob("*") if path.is_file()]
+    plain = [
+        repr(pq.read_table(p).to_pydict()) + repr(pq.read_schema(p)) for p in files if p.suffix == ".parquet"
+    ]
+    return b"\n".join([*(p.read_bytes() for p in files), *(text.encode() for text in plain)])
+
+
+@pytest.fixture(scope="module")
+def city(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """The fixture city, counted by the oracle too."""
+    run = gd.read_run(FIXTURES / "policy.toml")
+    outcome = run.enforce(FIXTURES / "visits.parquet")
+    frame = pq.read_table(FIXTURES / "visits.parquet").to_pandas()
+    there = frame["lon"].between(-180, 180) & frame["lat"].between(-90, 90) & frame["person_id"].notna()
+    frame = frame[there].reset_index(drop=True)
+    at = run.grid.ids(run.grid.locate(frame["lon"].to_numpy(), frame["lat"].to_numpy()))
+    columns = ["poi_category", "income_band"]
+    rows = frame[columns].astype(object).where(frame[columns].notna(), None).to_dict("records")
+    visits = list(zip(at, frame["person_id"], rows, strict=True))
+    text = tomllib.loads((FIXTURES / "policy.toml").read_text(encoding="utf-8"))
+    taxonomy = pd.read_csv(FIXTURES / "poi_taxonomy.csv", dtype=str)
+    declared = [
+        oracles.Declared(
+            "poi_category",
+            taxonomy=tuple(taxonomy.itertuples(index=False, name=None)),
+            missing=("", "Unknown"),
+        ),
+        oracles.Declared(
+            "income_band",
+            "ordinal",
+            tuple(text["attribute"][1]["order"]),
+            gates=text["attribute"][1]["gates"],
+        ),
+    ]
+    policy = {**text["gates"], "count_min": text["release"]["count_min"]}
+    answer = oracles.tabulate(visits, {}, declared, policy)
+    folder = tmp_path_factory.mktemp("city")
+    return written(Case(answer, outcome, sorted(set(frame["person_id"])), folder))
+
+
+# --- what is in the files ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=WORLDS, phases=UNSHRUNK)
+@given(world=releasing())
+def test_no_world_leaks(world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
+    case = case_of(world, tmp_path_factory.mktemp("world"))
+    for attack in ATTACKS:
+        attack(case)
+
+
+def nothing_that_is_not_published(case: Case) -> None:
+    """No cell by name, number or corner, no person, no free page, no table that nobody declared."""
+    found, everything = attacker.tables(case.gpkg), raw(case)
+    assert attacker.words_in(everything, sorted(case.dark)) == []
+    assert attacker.words_in(everything, case.people) == []
+    assert attacker.free_pages(case.gpkg) == 0
+    assert attacker.not_read_off(found) == set()
+    outlines = case.outcome.table.geometry()
+    if outlines is not None:
+        dark = np.isin(case.outcome.table.cells, sorted(case.dark))
+        decimals = 10 if case.outcome.table.grid.crs == "EPSG:4326" else 6
+        drawn = attacker.corners(gpd.read_file(case.gpkg, layer="cells").geometry, decimals)
+        for places in (decimals, 17):  # as written, and as they were
+            alone = attacker.corners(outlines[dark], places) - attacker.corners(outlines[~dark], places)
+            assert not alone & drawn
+            assert not [pair for pair in attacker.packed(alone) if pair in everything]
+
+
+def no_failing_figure(case: Case) -> None:
+    """No measure of a cell that fails, or is not published, unless the release shows the same of another."""
+    scores, final = case.outcome.scores, case.outcome.final_scores
+    measures = [c for c in scores.columns if scores[c].dtype == float]
+    bad = scores[(scores["fails"] != "") | scores["zone_id"].isna()]
+    release = case.outcome.release
+    shown = {float(x) for frame in (release.cells, release.counts, release.reference) for c in frame.columns
+             if frame[c].dtype == float for x in frame[c].dropna()}  # fmt: skip
     fine = final[final["effective_fine"].notna() & (_levels(case) > 0)]["effective_fine"]
     secret = attacker.telling([*bad[measures].to_numpy(dtype=float).ravel(), *fine])
     secret -= {x for x in secret if any(abs(x - y) < 1e-9 for y in shown)}
