@@ -31,7 +31,7 @@ from geodiv.verify import broken_zones
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 """A world that breaks something is told as it is: making it smaller would take longer than finding it."""
-WORLDS = int(os.environ.get("GEODIV_WORLDS", "10000")) if LONG else 60
+WORLDS = int(os.environ.get("GEODIV_WORLDS", "10000")) if LONG else 200
 
 
 def many(test: Callable[..., None]) -> Callable[..., None]:
