@@ -214,6 +214,7 @@ def quoted(name: str) -> str:
 
 @contextmanager
 def gdal_options(**options: str) -> Iterator[None]:
+    """GDAL's configuration with these options, and as it was afterwards."""
     former = {name: pyogrio.get_gdal_config_option(name) for name in options}
     pyogrio.set_gdal_config_options(options)
     try:
@@ -224,6 +225,7 @@ def gdal_options(**options: str) -> Iterator[None]:
 
 @contextmanager
 def failing(path: str | Path) -> Iterator[None]:
+    """What SQLite and GDAL raise while they write `path`, as a WriteError that says what to do."""
     try:
         yield
     except (sqlite3.Error, *OGR_ERRORS) as error:

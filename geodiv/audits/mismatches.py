@@ -29,6 +29,10 @@ Mismatch = tuple[str, str | None, str | None, str | None, Any, Any]
 def of_zones(
     release: Release, facts: Facts, members: list[list[str]], persons: IntArray
 ) -> Iterator[Mismatch]:
+    """Zones whose members nobody visited, or whose persons are not those counted.
+
+    ``members`` are the cell ids of each zone of the release, ``persons`` (zones,) int64 their distinct persons.
+    """
     occupied = set(pd.Series(facts.cells.astype(str)).str.replace(r"\s", "%20", regex=True))
     for cell, ids, said, counted in zip(
         release.cells["cell_id"], members, release.cells["persons"], persons.tolist(), strict=True
@@ -49,6 +53,11 @@ def of_attribute(
     record: Any,
     l_min: float | None,
 ) -> Iterator[Mismatch]:
+    """Figures of one attribute that the visits contradict: labels, references, counts, effective counts, global mix.
+
+    ``zone`` is (cells,) int64, the zone of each cell or -1; ``a`` the attribute's position among the facts, ``record``
+    what the metadata say of it, and ``l_min`` its threshold in force, or None.
+    """
     space = facts.spaces[a]
     if tuple(tuple(labels) for labels in record["levels"]) != space.levels:
         yield "labels", None, one.column, None, None, None
@@ -149,6 +158,10 @@ def _covered(
 def of_run(
     release: Release, facts: Facts, policy: Policy, mixes: Mixes, zone: IntArray, persons: IntArray
 ) -> Iterator[Mismatch]:
+    """Metadata that the policy or the visits contradict: thresholds, tallies, coverage, rows that were not counted.
+
+    ``zone`` is (cells,) int64, the zone of each cell or -1.
+    """
     metadata = release.metadata
     record = json.loads(json.dumps(policy_record(policy)))
     for name in sorted({*record, *metadata["policy"]}):
