@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..arrays import IntArray
 from ..attribute import Attribute
 from ..grids.protocol import Grid
-from ..intake import Intake, VisitSpec, batches, check
+from ..intake import Intake, VisitSpec, whole
 from ..labels import LabelSpace
 
 
@@ -79,11 +79,7 @@ class Facts:
             layer=layer,
             points=points,
         )
-        parts = list(batches(source, spec, rows_per_batch=None))
-        intake = parts[0].intake
-        for part in parts[1:]:
-            intake = intake + part.intake
-        check(intake, spec)
+        parts, intake = whole(source, spec)
         codes, keys = pd.factorize(np.concatenate([part.key for part in parts]))
         ids = np.asarray(grid.ids(np.asarray(keys)), dtype=object)
         order = np.array(sorted(range(len(ids)), key=lambda i: str(ids[i])), dtype=np.int64)

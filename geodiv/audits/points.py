@@ -15,7 +15,7 @@ from ..arrays import FloatArray
 from ..attribute import Attribute
 from ..errors import UsageError
 from ..grids.protocol import Geometries, Grid, IntArray, Keys, TextArray
-from ..intake import VisitSpec, batches, check
+from ..intake import VisitSpec, whole
 
 X, Y, PERSON = "x", "y", "person"
 
@@ -74,11 +74,7 @@ class Points:
             layer=layer,
             points=points,
         )
-        parts = list(batches(source, spec, rows_per_batch=None))
-        intake = parts[0].intake
-        for part in parts[1:]:
-            intake = intake + part.intake
-        check(intake, spec)
+        parts, _ = whole(source, spec)
         x, y = (np.concatenate(axis) for axis in (recorder.x, recorder.y))
         texts = [_joined([part.person for part in parts])]
         texts += [_joined([part.values[a] for part in parts]) for a in range(len(spec.attributes))]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce as fold
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from ..arrays import CSR, IntArray
 from ..attribute import Attribute
 from ..errors import SourceError
 from ..grids.protocol import Grid
-from ..intake import VisitBatch, VisitSpec, batches, check
+from ..intake import VisitBatch, VisitSpec, whole
 from ..labels import LabelSpace
 from .protocol import Contributions, Groups, Pairs, Progress
 
@@ -58,9 +56,7 @@ class MemoryEngine:
 
     def reduce(self, source: Any, spec: VisitSpec, progress: Progress | None = None) -> Contributions:
         """Distinct contributions of the visits; see `Engine`."""
-        parts = list(batches(source, spec, rows_per_batch=None))
-        intake = fold(add, (part.intake for part in parts))
-        check(intake, spec)
+        parts, intake = whole(source, spec)
         if progress:
             progress("read", intake.rows, intake.rows)
         person, persons = _persons(parts)

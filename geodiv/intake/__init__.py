@@ -8,8 +8,8 @@ attribute is no such fault: it is the value ``(missing)``.
 
 from __future__ import annotations
 
-from .reading import VisitBatch, batches
+from .reading import VisitBatch, batches, whole
 from .spec import VisitSpec
 from .tally import REASONS, Intake, check
 
-__all__ = ["REASONS", "Intake", "VisitBatch", "VisitSpec", "batches", "check"]
+__all__ = ["REASONS", "Intake", "VisitBatch", "VisitSpec", "batches", "check", "whole"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +41,20 @@ class VisitBatch:
     key: NDArray[Any]
     values: tuple[pa.DictionaryArray, ...]
     intake: Intake
+
+
+def whole(source: Any, spec: VisitSpec) -> tuple[list[VisitBatch], Intake]:
+    """Every batch of a source, read whole, and the tally of all its rows.
+
+    Raises
+    ------
+    SourceError, GridError
+        As `batches`, and as `check` when rows cannot be counted and `spec` does not skip them.
+    """
+    parts = list(batches(source, spec, rows_per_batch=None))
+    intake = reduce(add, (part.intake for part in parts))
+    check(intake, spec)
+    return parts, intake
 
 
 def batches(source: Any, spec: VisitSpec, *, rows_per_batch: int | None) -> Iterator[VisitBatch]:
