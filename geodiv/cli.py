@@ -16,7 +16,7 @@ from .cli_audits import COMMANDS as AUDIT_COMMANDS
 from .cli_maps import COMMANDS as MAP_COMMANDS
 from .cli_taxonomy import taxonomy
 from .errors import GeodivError
-from .flags import run_flags, run_of_flags
+from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
 from .targets import check_targets
 
@@ -69,7 +69,6 @@ _overwrite = click.option("--overwrite", is_flag=True, help="Replace files that 
 _progress = click.option(
     "--progress", type=click.Choice(MODES), default="auto", show_default=True, help="On standard error."
 )
-_engine = click.option("--engine", default="memory", show_default=True, help="memory")
 _rejects = click.option(
     "--rejects", metavar="CSV", help="Write the rows that were not counted, with reasons."
 )
@@ -130,7 +129,7 @@ def init(
 @click.option("--check", is_flag=True, help="Exit 1 when a cell fails.")
 @_json
 @_progress
-@_engine
+@engine_flags
 @_rejects
 @_overwrite
 def score(
@@ -139,7 +138,6 @@ def score(
     check: bool,
     as_json: bool,
     progress: str,
-    engine: str,
     rejects: str | None,
     overwrite: bool,
     **flags: Any,
@@ -154,7 +152,7 @@ def score(
     check_targets([output, rejects], [visits, flags["policy"]], overwrite)
     run = run_of_flags(flags)
     with reporting(progress) as report:
-        table = run.tabulate(visits, engine=engine, rejects=rejects, progress=report)
+        table = run.tabulate(visits, engine=engine_of_flags(flags), rejects=rejects, progress=report)
         policy = run.policy_for(table)
         scores = scored(table, policy)
         if output is not None:
@@ -180,7 +178,7 @@ def score(
 )
 @_json
 @_progress
-@_engine
+@engine_flags
 @_rejects
 @_overwrite
 def enforce(
@@ -190,7 +188,6 @@ def enforce(
     report_: str | None,
     as_json: bool,
     progress: str,
-    engine: str,
     rejects: str | None,
     overwrite: bool,
     **flags: Any,
@@ -207,7 +204,7 @@ def enforce(
     check_targets(targets, [visits, flags["policy"]], overwrite)
     run = run_of_flags(flags)
     with reporting(progress) as report:
-        table = run.tabulate(visits, engine=engine, rejects=rejects, progress=report)
+        table = run.tabulate(visits, engine=engine_of_flags(flags), rejects=rejects, progress=report)
         outcome = run.enforce_table(table, progress=report)
         outcome.release.to_file(output, overwrite=overwrite)
         if work is not None:

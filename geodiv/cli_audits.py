@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import UsageError
-from .flags import run_flags, run_of_flags
+from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
 from .targets import check_targets
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .audits import Facts
+    from .engines.protocol import Engine
     from .policy import Policy
     from .release import Release
     from .run import Run
@@ -238,6 +239,7 @@ def _number(value: Any) -> str:
 @click.command()
 @click.argument("visits")
 @run_flags
+@engine_flags
 @click.option("--sizes", metavar="A,B,C", help="H3 resolutions, or sides of squares in metres.")
 @click.option("--over-l", metavar="A,B,C", help="Values of l_min to try, at one size.")
 @click.option("--over-t", metavar="A,B,C", help="Values of t_max to try, at one size.")
@@ -267,14 +269,14 @@ def sweep(
     if plot is not None:
         check_plot(plot)
     check_targets([output, plot], [visits, flags["policy"]], overwrite)
-    run = run_of_flags(flags)
+    run, engine = run_of_flags(flags), engine_of_flags(flags)
     numbers = _numbers("--sizes", sizes)
     over = _numbers("--over-l", over_l), _numbers("--over-t", over_t)
     with reporting(progress) as report:
         if not any(over):
-            frame = _over_sizes(run, visits, numbers, not no_remedies, report)
+            frame = _over_sizes(run, visits, numbers, not no_remedies, engine, report)
         else:
-            frame = _over_thresholds(run, visits, numbers, over, not no_remedies, report)
+            frame = _over_thresholds(run, visits, numbers, over, not no_remedies, engine, report)
     write_table(frame, output, overwrite=overwrite)
     if plot is not None:
         write_plot(frame, plot, overwrite=overwrite)
@@ -282,7 +284,9 @@ def sweep(
     return 0
 
 
-def _over_sizes(run: Run, visits: str, sizes: list[float], remedies: bool, report: Any) -> pd.DataFrame:
+def _over_sizes(
+    run: Run, visits: str, sizes: list[float], remedies: bool, engine: Engine, report: Any
+) -> pd.DataFrame:
     from .audits import sweep_sizes
 
     if not sizes:
@@ -294,6 +298,7 @@ def _over_sizes(run: Run, visits: str, sizes: list[float], remedies: bool, repor
         attributes=run.attributes,
         policy=run.policy_for,
         remedies=remedies,
+        engine=engine,
         progress=report,
         **run.visits,
     )
@@ -305,6 +310,7 @@ def _over_thresholds(
     sizes: list[float],
     over: tuple[list[float], list[float]],
     remedies: bool,
+    engine: Engine,
     report: Any,
 ) -> pd.DataFrame:
     from dataclasses import replace
@@ -317,7 +323,7 @@ def _over_thresholds(
             "--over-l and --over-t try thresholds at one size: expected one of --sizes, got several."
         )
     run = replace(run, grid=sized(run.grid, sizes[0])) if sizes else run
-    table = run.tabulate(visits, progress=report)
+    table = run.tabulate(visits, engine=engine, progress=report)
     policy = run.policy_for(table)
     return sweep_thresholds(table, policy, l_min=over[0], t_max=over[1], remedies=remedies, progress=report)
 

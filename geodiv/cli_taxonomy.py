@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import TaxonomyError, UsageError, did_you_mean, listed
-from .flags import run_flags, run_of_flags
+from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
 from .targets import check_targets
 
@@ -41,6 +41,7 @@ def taxonomy() -> None:
 @taxonomy.command()
 @click.argument("visits")
 @run_flags
+@engine_flags
 @_of
 @click.option("--plot", metavar="PNG", help="Picture of it to write as well; needs matplotlib.")
 @_json
@@ -84,6 +85,7 @@ def check(
 @taxonomy.command()
 @click.argument("visits")
 @run_flags
+@engine_flags
 @_of
 @click.option("-o", "--output", required=True, metavar="CSV", help="Taxonomy to write.")
 @click.option("--fewest", type=click.IntRange(2), default=2, show_default=True, help="Labels at least.")
@@ -168,12 +170,12 @@ def _counted(
     """The table and the policy; values outside a taxonomy stand for themselves, so that they can be named."""
     from .attribute import Nominal
 
-    run = run_of_flags(flags)
+    run, engine = run_of_flags(flags), engine_of_flags(flags)
     attributes = tuple(
         replace(a, unknown="own value") if isinstance(a, Nominal) and a.taxonomy is not None else a
         for a in run.attributes
     )
-    table = replace(run, attributes=attributes).tabulate(visits, progress=report)
+    table = replace(run, attributes=attributes).tabulate(visits, engine=engine, progress=report)
     return table, run.policy_for(table)
 
 

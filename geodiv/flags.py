@@ -12,6 +12,7 @@ import click
 from .errors import GridError, PolicyError, UsageError, listed
 
 if TYPE_CHECKING:
+    from .engines.protocol import Engine
     from .policy_file import Tables
     from .run import Run
 
@@ -137,6 +138,24 @@ def run_flags(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def engine_flags(command: F) -> F:
+    """A click command that takes ``--engine``; for `engine_of_flags`."""
+    return click.option("--engine", default="memory", show_default=True, help="What counts: memory.")(command)
+
+
+def engine_of_flags(flags: dict[str, Any]) -> Engine:
+    """The engine that the flags name, taken out of them; it is closed when the command ends, however it ends.
+
+    Raises
+    ------
+    UsageError
+        As `engine_of`.
+    """
+    from .engines.choice import opened
+
+    return click.get_current_context().with_resource(opened(flags.pop("engine")))
 
 
 def run_of_flags(flags: Mapping[str, Any]) -> Run:

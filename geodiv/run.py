@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .enforcement import Outcome
+    from .engines.protocol import Engine
     from .grids.protocol import Grid
     from .tabulation import Tabulation
 
@@ -82,7 +83,7 @@ class Run:
         self,
         source: Any,
         *,
-        engine: str = "memory",
+        engine: str | Engine = "memory",
         rejects: str | Path | None = None,
         progress: Progress | None = None,
     ) -> Tabulation:
@@ -123,14 +124,20 @@ class Run:
         before = policy.reference
         return replace(policy, reference=Region(regions, before.min_persons, before.fallback))  # type: ignore[union-attr]
 
-    def score(self, source: Any, *, engine: str = "memory", progress: Progress | None = None) -> pd.DataFrame:
+    def score(
+        self, source: Any, *, engine: str | Engine = "memory", progress: Progress | None = None
+    ) -> pd.DataFrame:
         """Count and score these visits: one row per cell and attribute, internal; see `geodiv.score`."""
+        from .engines.choice import opened
         from .scores import score
 
-        table = self.tabulate(source, engine=engine, progress=progress)
-        return score(table, self.policy_for(table))
+        with opened(engine) as chosen:
+            table = self.tabulate(source, engine=chosen, progress=progress)
+            return score(table, self.policy_for(table))
 
-    def enforce(self, source: Any, *, engine: str = "memory", progress: Progress | None = None) -> Outcome:
+    def enforce(
+        self, source: Any, *, engine: str | Engine = "memory", progress: Progress | None = None
+    ) -> Outcome:
         """Count these visits and apply remedies until nothing fails: what the command line does."""
         table = self.tabulate(source, engine=engine, progress=progress)
         return self.enforce_table(table, progress=progress)

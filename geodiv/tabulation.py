@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -14,9 +15,10 @@ from scipy import sparse
 
 from .arrays import CSR, IntArray
 from .attribute import Attribute
-from .engines.memory import MemoryEngine, runs
+from .engines.choice import engine_of
+from .engines.memory import runs
 from .engines.protocol import Contributions, Engine, Groups, Progress
-from .errors import PolicyError, UsageError
+from .errors import PolicyError
 from .grids.protocol import Grid
 from .intake import Intake, VisitSpec
 from .labels import LabelSpace
@@ -276,10 +278,6 @@ def tabulate(
     columns = [a.column for a in attributes]
     if len({c.lower() for c in columns}) < len(columns):
         raise PolicyError(f"attributes: expected different columns (without regard to case), got {columns}.")
-    if isinstance(engine, str):
-        if engine != "memory":
-            raise UsageError(f"engine: expected 'memory' or an Engine, got {engine!r}.")
-        engine = MemoryEngine()
     spec = VisitSpec(
         person=person,
         grid=grid,
@@ -292,7 +290,13 @@ def tabulate(
         points=points,
         rejects=Path(rejects) if rejects is not None else None,
     )
-    return of_contributions(engine.reduce(source, spec, progress), grid, attributes, engine)
+    chosen = engine_of(engine)
+    with ExitStack() as after_an_error:
+        if chosen is not engine:
+            after_an_error.callback(chosen.close)
+        table = of_contributions(chosen.reduce(source, spec, progress), grid, attributes, chosen)
+        after_an_error.pop_all()
+    return table
 
 
 def of_contributions(

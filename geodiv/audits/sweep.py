@@ -12,7 +12,8 @@ import pandas as pd
 
 from ..attribute import Attribute
 from ..enforcement import enforce
-from ..engines.protocol import Progress
+from ..engines.choice import opened
+from ..engines.protocol import Engine, Progress
 from ..errors import NotConverged, UsageError
 from ..grids.h3 import H3Grid
 from ..grids.protocol import Grid
@@ -66,6 +67,7 @@ def sweep_sizes(
     attributes: Sequence[Attribute],
     policy: Policy | PolicyFor,
     remedies: bool = True,
+    engine: str | Engine = "memory",
     progress: Progress | None = None,
     **reading: Any,
 ) -> pd.DataFrame:
@@ -83,6 +85,8 @@ def sweep_sizes(
     policy : Policy, or a function from a Tabulation to one
     remedies : bool
         Whether the remedies are run at each size too.
+    engine : str or Engine
+        What counts each size, as for `geodiv.tabulate`; the points are held in memory.
     progress : callable, optional
 
     Returns
@@ -106,9 +110,10 @@ def sweep_sizes(
     for i, size in enumerate(sizes):
         if progress:
             progress("sweep", i, len(sizes))
-        table = _table(points, sized(grid, size), attributes)
-        rules = policy(table) if callable(policy) else policy
-        frames.append(_row(table, rules, remedies).assign(size=size))
+        with opened(engine) as chosen:
+            table = _table(points, sized(grid, size), attributes, chosen)
+            rules = policy(table) if callable(policy) else policy
+            frames.append(_row(table, rules, remedies).assign(size=size))
     if progress:
         progress("sweep", len(sizes), len(sizes))
     if not frames:
@@ -170,9 +175,16 @@ def sized(grid: Grid, size: float) -> Grid:
     raise UsageError(f"a sweep over sizes needs a grid of kind h3 or square, got {grid.kind}.")
 
 
-def _table(points: Points, grid: Grid, attributes: Sequence[Attribute]) -> Tabulation:
+def _table(points: Points, grid: Grid, attributes: Sequence[Attribute], engine: Engine) -> Tabulation:
     return tabulate(
-        points.table, grid=grid, person=PERSON, attributes=attributes, lon=X, lat=Y, crs=points.crs
+        points.table,
+        grid=grid,
+        person=PERSON,
+        attributes=attributes,
+        lon=X,
+        lat=Y,
+        crs=points.crs,
+        engine=engine,
     )
 
 

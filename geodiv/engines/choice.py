@@ -1,0 +1,45 @@
+"""The choice of an engine: by its name, or one that is there already. Never by a guessed size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..errors import UsageError
+from .memory import MemoryEngine
+from .protocol import Engine
+
+EXPECTED = "'memory' or an Engine"
+
+
+def engine_of(choice: str | Engine) -> Engine:
+    """The engine of a name; an engine is returned as it is.
+
+    Raises
+    ------
+    UsageError
+        No such name, or a package that the engine needs is not installed.
+
+    Examples
+    --------
+    >>> engine_of("memory").describe()["name"]
+    'memory'
+    """
+    if not isinstance(choice, str):
+        if isinstance(choice, type) or not hasattr(choice, "reduce"):
+            raise UsageError(f"engine: expected {EXPECTED}, got {choice!r}.")
+        return choice
+    if choice == "memory":
+        return MemoryEngine()
+    raise UsageError(f"engine: expected {EXPECTED}, got {choice!r}.")
+
+
+@contextmanager
+def opened(choice: str | Engine) -> Iterator[Engine]:
+    """An engine for the length of a block: what was made for a name is closed at its end, errors included."""
+    engine = engine_of(choice)
+    try:
+        yield engine
+    finally:
+        if engine is not choice:
+            engine.close()
