@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ..errors import GridError
 from .adjacency import among, checked_order
-from .points import distinct
+from .lattice import cells_at
 from .protocol import NOWHERE, FloatArray, Geometries, IntArray, TextArray
 
 CRS = "EPSG:4326"
@@ -63,14 +63,7 @@ class H3Grid:
         x, y : (points,) float64
             Longitude and latitude in degrees.
         """
-        from h3.api.basic_int import latlng_to_cell
-
-        points = distinct(x, y)
-        if points is not None:
-            x, y = x[points.first], y[points.first]
-        cells = map(latlng_to_cell, y.tolist(), x.tolist(), repeat(self.resolution))
-        keys = np.fromiter(cells, dtype=np.int64, count=len(x))
-        return keys if points is None else keys[points.code]
+        return cells_at(x, y, self.resolution)
 
     def parse(self, ids: TextArray) -> IntArray:
         """Keys of H3 ids: (ids,) int64, -1 where the text is not an id of this resolution.
