@@ -229,3 +229,87 @@ def test_a_release_without_its_columns_is_an_error() -> None:
 def test_a_release_without_its_metadata_is_an_error() -> None:
     with pytest.raises(gd.SourceError, match="metadata holds its policy"):
         audits.attack(replace(release(), metadata={}))
+
+
+def appended(frame: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([frame, rows], ignore_index=True)
+
+
+def test_counts_of_an_attribute_that_the_metadata_does_not_name() -> None:
+    made = release()
+    other = made.counts.iloc[[0]].assign(attribute="income")
+    found = audits.attack(replace(made, counts=appended(made.counts, other)))
+    assert found.faults[["fault", "attribute"]].to_numpy().tolist() == [["unknown attribute", "income"]]
+
+
+def test_a_zone_that_stands_twice_and_members_that_two_zones_share() -> None:
+    made = release()
+    twice = replace(made, cells=appended(made.cells, made.cells.iloc[[1]]))
+    details = set(audits.attack(twice).faults["detail"])
+    assert "this zone stands twice in the layer" in details
+    cells = made.cells.copy()
+    cells.loc[1, ["members", "n_members"]] = ["a b", 2]
+    cells.loc[1, "remedy"] = "publish_merged"
+    found = audits.attack(replace(made, cells=cells)).faults
+    shared = found[found["detail"] == "a member of a too"]
+    assert shared[["fault", "cell_id"]].to_numpy().tolist() == [["members", "b"]]
+
+
+@pytest.mark.parametrize(("persons", "sound"), [(17, False), (18, True), (36, True), (37, False)])
+def test_persons_of_the_release_lie_between_the_largest_zone_and_the_sum(persons: int, sound: bool) -> None:
+    """Two zones of 18: as few as 18 persons when all are in both, as many as 36 when nobody is."""
+    found = audits.attack(with_metadata(release(), persons=persons))
+    assert (faults(found) == set()) is sound
+    assert faults(found) in (set(), {("tally", None)})
+
+
+def test_a_k_of_an_attribute_that_is_not_that_of_the_policy() -> None:
+    made = release()
+    record = {
+        **made.metadata["attributes"][0],
+        "gates": {**made.metadata["attributes"][0]["gates"], "k_min": 2},
+    }
+    found = audits.attack(with_metadata(made, attributes=[record])).faults
+    assert found[["fault", "attribute"]].to_numpy().tolist() == [["tally", "poi"]]
+
+
+def test_a_level_that_is_none_and_a_label_that_stands_twice() -> None:
+    made = release()
+    level = replace(made, cells=made.cells.assign(poi_level=[1, 0]))
+    found = audits.attack(level).faults
+    assert "level 1 is none that can be published" in set(found.loc[found["cell_id"] == "a", "detail"])
+    assert not len(audits.minimality(level))
+    assert not len(audits.difference(made, level).disclosures)
+    again = replace(made, counts=appended(made.counts, made.counts.iloc[[0]]))
+    found = audits.attack(again).faults
+    assert "a label stands twice" in set(found.loc[found["cell_id"] == "a", "detail"])
+    said = replace(made, counts=made.counts.assign(level=[1, *made.counts["level"][1:]]))
+    assert ("unknown label", "a") in faults(audits.attack(said))
+
+
+def test_a_taxonomy_of_an_attribute_without_one_and_labels_that_are_not_its_own() -> None:
+    rows = gd.Taxonomy.of({"clinic": "x", "gym": "y", "retail": "y"}, "poi", "v1")
+    told = enforced(visits({"a": EVEN, "b": EVEN}), POLICY, gd.Nominal("poi", taxonomy=rows)).release
+    plain = release()
+    assert faults(audits.attack(replace(plain, taxonomy=told.taxonomy))) == {("taxonomy", None)}
+    record = told.metadata["attributes"][0]
+    turned = [[1 - code for code in codes] if h else codes for h, codes in enumerate(record["above"])]
+    assert ("taxonomy", None) in faults(
+        audits.attack(with_metadata(told, attributes=[{**record, "above": turned}]))
+    )
+
+
+def test_a_global_mix_that_is_none() -> None:
+    made = release()
+    assert made.reference["share"].tolist() == pytest.approx([1 / 3] * 3, abs=1e-3)
+    assert faults(audits.attack(replace(made, reference=made.reference.iloc[:2]))) == {("reference", None)}
+    heavy = made.reference.assign(share=[0.4, 0.4, 0.4])
+    assert faults(audits.attack(replace(made, reference=heavy))) == {("reference", None)}
+    other = appended(made.reference, made.reference.iloc[[0]].assign(value="spa", share=0.0))
+    assert faults(audits.attack(replace(made, reference=other))) == {("reference", None)}
+
+
+def test_an_empty_release_is_sound() -> None:
+    made = enforced(visits({"a": {"clinic": 34}, "b": {"clinic": 30, "gym": 1, "retail": 1}}), POLICY).release
+    assert len(made.cells) == 0
+    assert not audits.attack(made).failed

@@ -188,3 +188,86 @@ def test_facts_count_persons_once() -> None:
     assert known.spaces[0].values == ("food", "shop", "transit")
     assert known.counts(0, 0, zone, 1).tolist() == [[4, 15, 5]]
     assert known.visits(0, zone, 1).tolist() == [[8, 30, 10]]
+
+
+def test_members_that_nobody_visited_and_persons_that_were_not_counted() -> None:
+    frame = visits(CITY)
+    made = enforced(frame, POLICY).release
+    cells = made.cells.copy()
+    cells.loc[0, ["members", "n_members"]] = ["a z", 2]
+    cells.loc[1, "persons"] = 20
+    found = audits.recount(replace(made, cells=cells), facts(frame), POLICY).mismatches
+    rows = found.set_index("what")
+    assert rows.loc["member without a visit", ["cell_id", "value"]].tolist() == ["a", "z"]
+    assert rows.loc["persons", ["cell_id", "published", "counted"]].tolist() == ["b", 20, 19]
+
+
+def test_labels_references_effective_counts_and_a_mix_that_the_visits_do_not_give() -> None:
+    frame = visits({"a": EVEN, "b": {**EVEN, "gym": 7}})
+    made = enforced(frame, POLICY).release
+    assert not audits.recount(made, facts(frame), POLICY).failed
+    assert made.reference["share"].tolist() == pytest.approx([12 / 37, 13 / 37, 12 / 37], abs=5e-4)
+
+    def mismatches(forged: gd.Release) -> list[tuple[object, ...]]:
+        rows = audits.recount(forged, facts(frame), POLICY).mismatches
+        columns = ["what", "cell_id", "value", "published", "counted"]
+        return list(rows[columns].itertuples(index=False, name=None))
+
+    scope = replace(made, cells=made.cells.assign(poi_reference=["ring:1", "global"]))
+    assert mismatches(scope) == [("reference", "a", None, "ring:1", "global")]
+    flat = replace(made, cells=made.cells.assign(poi_effective=[3.0, 2.5]))
+    ((what_, cell, _, said, counted),) = mismatches(flat)
+    assert (what_, cell, said) == ("effective", "b", 2.5)
+    assert counted == pytest.approx(gd.entropy_diversity([6, 7, 6]))
+    mix = replace(made, reference=made.reference.assign(share=[0.324, 0.352, 0.324]))
+    assert mismatches(mix) == [("global mix", None, "gym", 0.352, 0.351)]
+    other = replace(made, reference=made.reference.assign(value=["clinic", "spa", "retail"]))
+    assert mismatches(other) == [("global mix", None, "spa", 0.351, None)]
+    record = made.metadata["attributes"][0]
+    turned = with_metadata(made, attributes=[{**record, "levels": [["gym", "clinic", "retail"]]}])
+    assert ("labels", None) in what(audits.recount(turned, facts(frame), POLICY))
+
+
+def test_counts_that_are_hidden_without_need_or_shown_against_the_rule() -> None:
+    """With count_min 3 a zone of 10, 8, 2, 6 hides the 2 and the next smallest, the 6."""
+    mix = {"clinic": 10, "gym": 8, "cafe": 2, "retail": 6}
+    frame = visits({"a": mix, "b": {**mix, "cafe": 6}})
+    made = enforced(frame, POLICY, count_min=3).release
+    hidden = made.counts[made.counts["persons"].isna()]
+    assert list(zip(hidden["cell_id"], hidden["value"], strict=True)) == [("a", "cafe"), ("a", "retail")]
+    assert not audits.recount(made, facts(frame), POLICY).failed
+
+    def mismatches(counts: dict[str, int | None]) -> list[tuple[object, ...]]:
+        found = audits.recount(with_counts(made, "a", counts), facts(frame), POLICY).mismatches
+        return list(
+            found[["what", "cell_id", "value", "published", "counted"]].itertuples(index=False, name=None)
+        )
+
+    more = {"clinic": 10, "gym": None, "cafe": None, "retail": None}
+    assert mismatches(more) == [("hidden without need", "a", "gym", None, 8)]
+    shown = {"clinic": 10, "gym": 8, "cafe": None, "retail": 6}
+    assert mismatches(shown) == [("shown, to be hidden", "a", "retail", 6, 6)]
+    absent = {"clinic": 10, "gym": 8, "retail": None}
+    assert mismatches(absent) == [("shown, to be hidden", "a", "cafe", None, 2)]
+    invented = {"clinic": 10, "gym": 8, "cafe": None, "retail": None, "spa": None}
+    assert mismatches(invented) == [("label", "a", "spa", None, 0)]
+
+
+def test_an_empty_release_is_recounted_and_has_no_best_guess() -> None:
+    frame = visits({"c": {"clinic": 34}, "d": {"clinic": 30, "gym": 1}})
+    policy = gd.Policy(k_min=10, l_min=1.9)
+    made = enforced(frame, policy).release
+    assert len(made.cells) == 0
+    assert not len(audits.recount(made, facts(frame), policy).mismatches)
+    after = audits.truth(made, facts(frame), policy).overall.set_index("stage").loc["after"]
+    assert after["zones"] == 0
+    assert np.isnan(after[["success", "prior_success", "advantage"]].astype(float)).all()
+    assert pd.isna(after["worst_zone"])
+
+
+def test_a_file_that_is_no_geopackage_is_an_error(tmp_path: Path) -> None:
+    frame = visits(CITY)
+    made = enforced(frame, POLICY).release
+    (tmp_path / "release.gpkg").write_text("cell_id,persons\n" * 100)
+    with pytest.raises(gd.SourceError, match="expected a GeoPackage"):
+        audits.recount(made, facts(frame), POLICY, file=tmp_path / "release.gpkg")

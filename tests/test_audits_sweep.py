@@ -183,3 +183,61 @@ def test_the_picture_or_a_hint_what_is_missing(
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     assert run([*call, str(tmp_path / "t.png"), "--overwrite"]) == 2
     assert "geodiv[map]" in capsys.readouterr().err
+
+
+def sweep(frame: pd.DataFrame, sizes: list[float], **keywords: object) -> pd.DataFrame:
+    options: dict[str, object] = {
+        "grid": gd.H3Grid(8),
+        "person": "who",
+        "attributes": [POI],
+        "policy": POLICY,
+    }
+    return audits.sweep_sizes(frame, sizes, **{**options, **keywords})  # type: ignore[arg-type]
+
+
+def test_each_step_is_told_and_no_size_is_an_error(city: pd.DataFrame) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    sweep(city, [7, 8], remedies=False, progress=lambda *step: told.append(step))
+    assert [step for step in told if step[0] == "sweep"] == [("sweep", i, 2) for i in range(3)]
+    table = gd.tabulate(city, grid=gd.H3Grid(8), person="who", attributes=[POI])
+    told.clear()
+    audits.sweep_thresholds(
+        table, POLICY, l_min=[1, 2], remedies=False, progress=lambda *step: told.append(step)
+    )
+    assert [step for step in told if step[0] == "sweep"] == [("sweep", i, 2) for i in range(2)]
+    with pytest.raises(gd.UsageError, match="at least one"):
+        sweep(city, [])
+
+
+def test_a_policy_may_follow_the_table(city: pd.DataFrame) -> None:
+    sizes = [7, 8]
+    asked: list[int] = []
+
+    def policy(table: gd.Tabulation) -> gd.Policy:
+        asked.append(len(table.cells))
+        return POLICY
+
+    found = sweep(city, sizes, policy=policy, remedies=False)
+    assert asked == found["cells"].tolist()
+    assert found.equals(sweep(city, sizes, remedies=False))
+
+
+def test_sizes_that_are_no_resolution_and_grids_without_a_size(city: pd.DataFrame) -> None:
+    with pytest.raises(gd.UsageError, match=r"whole numbers from 0 to 15, got 7\.5"):
+        sweep(city, [7.5])
+    with pytest.raises(gd.UsageError, match="h3 or square, got column"):
+        audits.sweep.sized(gd.ColumnGrid("cell"), 7)
+    with pytest.raises(gd.UsageError, match="called x, y or person"):
+        sweep(city.rename(columns={"poi": "x"}), [7], attributes=[gd.Nominal("x")])
+
+
+def test_where_the_remedies_do_not_converge_what_follows_them_is_nan() -> None:
+    """A lone cell of one value: merging finds no neighbour, and nothing may be suppressed."""
+    frame = pd.DataFrame(
+        {"who": range(60), "lon": [24.9] * 30 + [25.9] * 30, "lat": 60.2, "poi": ["gym"] * 45 + ["bar"] * 15}
+    )
+    rules = gd.Policy(k_min=5, l_min=2, ladder=("merge",), residual=False)
+    found = sweep(frame, [8], policy=rules)
+    assert found[["coverage", "coverage_all", "zones", "rounds"]].isna().all(axis=None)
+    assert found[["cells", "eligible", "pass_k"]].to_numpy().tolist() == [[2, 2, 1.0]]
+    assert found["pass_l"].tolist() == [0.5]

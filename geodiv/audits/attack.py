@@ -137,7 +137,8 @@ def _estimates(release: Release, one: Published, guess: Guess) -> pd.DataFrame:
     )
     lifted = np.where(tier & ~np.isnan(guess.prior), lifted, 0.0)
     names = [np.array([*labels, None], dtype=object) for labels in one.space.levels]
-    held = [names[h][c] for h, c in zip(one.level.tolist(), guess.incidence_label.tolist(), strict=True)]
+    labels = np.where(one.placed, guess.incidence_label, -1)
+    held = [names[h][c] for h, c in zip(np.where(one.placed, one.level, 0), labels, strict=True)]
     return pd.DataFrame(
         {
             "cell_id": release.cells["cell_id"].to_numpy(dtype=object),

@@ -185,6 +185,8 @@ def _labels(
     for a, b, relation in nested[["a", "b", "relation"]].itertuples(index=False):
         levels = int(pair[0].level[a]), int(pair[1].level[b])
         where = (ids[0][a], ids[1][b], relation, column)
+        if not (pair[0].placed[a] and pair[1].placed[b]):
+            continue
         if levels[0] != levels[1]:
             if relation == "same":
                 yield ("level", *where, None, float(abs(levels[0] - levels[1])), None)

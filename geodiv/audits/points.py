@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from scipy import sparse
 
 from ..arrays import FloatArray
 from ..attribute import Attribute
 from ..errors import UsageError
-from ..grids.protocol import Geometries, Grid, IntArray, Keys, TextArray
+from ..grids.protocol import Grid, IntArray
 from ..intake import VisitSpec, whole
 
 X, Y, PERSON = "x", "y", "person"
@@ -65,7 +64,7 @@ class Points:
         recorder = Recorder(grid.crs)
         spec = VisitSpec(
             person=person,
-            grid=recorder,
+            grid=cast(Grid, recorder),
             attributes=tuple(attributes),
             lon=lon,
             lat=lat,
@@ -93,7 +92,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorder:
-    """A grid without cells: it keeps the points that it is asked to locate, in its CRS, and numbers them."""
+    """As much of a grid as taking visits in asks for: it keeps the points that it is to locate, and numbers them."""
 
     crs: str
     x: list[FloatArray] = field(default_factory=list)
@@ -106,34 +105,6 @@ class Recorder:
         self.x.append(np.asarray(x, dtype=float))
         self.y.append(np.asarray(y, dtype=float))
         return np.arange(len(x))
-
-    def parse(self, ids: TextArray) -> Keys:
-        """No ids are known."""
-        return np.full(len(ids), -1, dtype=np.int64)
-
-    def ids(self, keys: Keys) -> TextArray:
-        """The numbers as text."""
-        return np.asarray(keys).astype(str).astype(object)
-
-    def keys(self, ids: TextArray) -> Keys:
-        """The numbers."""
-        return np.asarray(ids, dtype=np.int64)
-
-    def geometry(self, keys: Keys) -> Geometries | None:
-        """None."""
-        return None
-
-    def neighbours(self, keys: Keys, order: int, centres: IntArray | None = None) -> sparse.csr_array:
-        """None."""
-        return sparse.csr_array((len(keys) if centres is None else len(centres), len(keys)))
-
-    def area(self, keys: Keys) -> FloatArray:
-        """nan."""
-        return np.full(len(keys), np.nan)
-
-    def describe(self) -> dict[str, Any]:
-        """Kind and CRS."""
-        return {"kind": self.kind, "crs": self.crs}
 
 
 def _joined(columns: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:

@@ -74,6 +74,11 @@ class Published:
     persons: FloatArray
     mix: tuple[FloatArray, ...]
 
+    @property
+    def placed(self) -> BoolArray:
+        """(zones,) whether the attribute has the level at which the zone says that it publishes it."""
+        return np.asarray((self.level >= 0) & (self.level < len(self.space.levels)))
+
     def table(self, rows: IntArray, level: int) -> tuple[FloatArray, BoolArray]:
         """Counts of zones at one level, (rows, labels) float64 with 0 for no row, and which of them are hidden."""
         position = np.full(len(self.level), -1, dtype=np.int64)

@@ -131,7 +131,7 @@ def minimality(release: Release, *, draws: int = DRAWS, seed: int = 0) -> pd.Dat
         one = published(release, record)
         guess = Guess.of(release, one, around)
         start = int(record["level"])
-        for zone in np.flatnonzero(one.level > start):
+        for zone in np.flatnonzero((one.level > start) & one.placed):
             finer = [h for h in range(start, int(one.level[zone])) if one.space.publishable[h]]
             fine, top_shares = _drawn(one, guess, int(zone), draws, rng)
             fails = np.ones(draws, bool)
