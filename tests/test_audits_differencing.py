@@ -112,3 +112,20 @@ def test_the_same_zone_finer_in_one_of_the_two() -> None:
     found = audits.difference(fine, coarse)
     assert found.disclosures["gate"].tolist() == ["level"]
     assert found.disclosures["difference"].tolist() == pytest.approx([1])
+
+
+def test_what_differs_between_two_releases_is_named() -> None:
+    mix = {"a": {"clinic": 10, "gym": 10}}
+    frame = visits(mix).assign(band="low")
+    band = gd.Nominal("band")
+    one, two = (
+        enforced(frame, POLICY).release,
+        enforced(frame, gd.Policy(k_min=10), gd.Nominal("poi"), band).release,
+    )
+    assert set(audits.difference(one, two).not_comparable) == {"attribute band", "thresholds"}
+    strict = gd.Nominal("poi", gates={"l_min": 1.5})
+    assert audits.difference(one, enforced(frame, POLICY, strict).release).not_comparable == (
+        "thresholds of poi",
+    )
+    more = visits({"a": {"clinic": 10, "gym": 10, "bar": 10}})
+    assert audits.difference(one, enforced(more, POLICY).release).not_comparable == ("labels of poi",)

@@ -271,3 +271,53 @@ def test_a_file_that_is_no_geopackage_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "release.gpkg").write_text("cell_id,persons\n" * 100)
     with pytest.raises(gd.SourceError, match="expected a GeoPackage"):
         audits.recount(made, facts(frame), POLICY, file=tmp_path / "release.gpkg")
+
+
+def test_a_rest_in_which_everybody_did_the_same_is_not_safe() -> None:
+    """c and d: 24 persons, all at the clinic and the gym. Of everybody 24 of 60 were at the clinic: .4."""
+    both = [(f"{cell}{i}", cell, value) for cell in "cd" for i in range(12) for value in ("clinic", "gym")]
+    rest = visits({"a": {"gym": 9, "retail": 9}, "b": {"gym": 9, "retail": 9}})
+    frame = pd.concat([rest, pd.DataFrame(both, columns=rest.columns)], ignore_index=True)
+    policy = gd.Policy(k_min=10, l_min=1.9, incidence_max=0.8)
+    made = enforced(frame, gd.Policy(k_min=10, l_min=1.9, incidence_max=0.8, residual=False)).release
+    assert list(made.cells["cell_id"]) == ["a", "b"]
+    found = audits.recount(made, facts(frame), policy)
+    assert found.residual == ("poi: what is left out is above incidence_max",)
+    limit = gd.Policy(k_min=10, l_min=1.9, incidence_max=1.0)
+    assert audits.recount(made, facts(frame), limit).residual == ()
+
+
+def test_a_rest_in_which_everybody_did_something_sensitive_is_not_safe() -> None:
+    """In c and d a third is at the clinic, a third at the lab and a third in the ward: all 24 did one of these."""
+    care = {"clinic": 4, "lab": 4, "ward": 4}
+    frame = visits({"a": {"gym": 9, "bar": 9}, "b": {"gym": 9, "bar": 9}, "c": care, "d": care})
+    poi = gd.Nominal("poi", sensitive=["clinic", "lab", "ward"])
+    loose = {"k_min": 10, "l_min": 1.9, "ladder": ("suppress",)}
+    made = enforced(frame, gd.Policy(**loose, tier_incidence_max=0.8, residual=False), poi).release
+    assert list(made.cells["cell_id"]) == ["a", "b"]
+    found = audits.recount(made, facts(frame, poi), gd.Policy(**loose, tier_incidence_max=0.8))
+    assert found.residual == ("poi: what is left out is above tier_incidence_max",)
+
+
+def test_weights_of_a_graph_are_the_same_whatever_holds_them() -> None:
+    """A ring of four cells with numbers for ids; one edge, and it weighs twice, to a cell that nobody else sees."""
+    from libpysal.graph import Graph
+    from libpysal.weights import W
+
+    mixes = [{"gym": 9, "bar": 3}, {"gym": 3, "bar": 9}, {"gym": 6, "bar": 6}, {"gym": 8, "bar": 4}]
+    frame = visits({str(i + 1): mix for i, mix in enumerate(mixes)})
+    near = {1: [2, 3], 2: [1], 3: [1, 4], 4: [3]}
+    weight = {1: [2.0, 1.0], 2: [2.0], 3: [1.0, 1.0], 4: [1.0]}
+    pairs = [(f, n, w) for f in near for n, w in zip(near[f], weight[f], strict=True)]
+    graph = Graph.from_arrays(*(list(column) for column in zip(*pairs, strict=True)))
+    told = []
+    for form in (graph, W(near, weight, silence_warnings=True), W({float(f): near[f] for f in near}, weight)):
+        policy = gd.Policy(k_min=10, t_max=0.6, reference=gd.Weights(form, min_persons=1), residual=False)
+        made = enforced(frame, policy).release
+        found = audits.recount(made, facts(frame), policy)
+        assert not found.failed
+        told.append(found.zones.set_index("cell_id")["distance"])
+    assert told[0]["1"] == pytest.approx(abs(9 / 12 - (2 * 3 + 6) / (2 * 12 + 12)))
+    assert told[0]["2"] == pytest.approx(abs(3 / 12 - 9 / 12))
+    pd.testing.assert_series_equal(told[0], told[1])
+    pd.testing.assert_series_equal(told[0], told[2])

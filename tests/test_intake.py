@@ -27,8 +27,8 @@ from geodiv.errors import SourceError, UsageError, WriteError
 from geodiv.grids.column import ColumnGrid
 from geodiv.grids.h3 import H3Grid
 from geodiv.grids.protocol import Grid
-from geodiv.intake import REASONS, Intake, VisitBatch, VisitSpec, batches, check
-from geodiv.intake.coordinates import numbers
+from geodiv.intake import REASONS, Intake, VisitBatch, VisitSpec, batches, check, faults
+from geodiv.intake.coordinates import numbers, points, reproject
 from geodiv.intake.textcolumn import TextColumn
 from geodiv.text import MISSING, as_text
 
@@ -965,3 +965,62 @@ def test_the_callers_frame_is_not_written_to() -> None:
     table, before = lost()[1], lost()[1]
     take(table, spec_of(None, "v"), 3)
     pd.testing.assert_frame_equal(table, before)
+
+
+# ---- coordinates, whatever holds them
+
+
+def test_a_column_of_nothing_holds_no_numbers_and_no_points() -> None:
+    nothing = pa.chunked_array([pa.nulls(2)])
+    assert np.isnan(numbers(nothing, "lon").values).all()
+    assert numbers(nothing, "lon").nothing.tolist() == [True, True]
+    x, y = points(nothing, "geometry", "only")
+    assert np.isnan(x).tolist() == np.isnan(y).tolist() == [True, True]
+
+
+def test_points_are_the_same_in_every_encoding() -> None:
+    shapes = [shapely.Point(16.5, 48.25), None, shapely.Point(-3, 7)]
+    wkb = [None if s is None else shapely.to_wkb(s) for s in shapes]
+    big = [None if s is None else shapely.to_wkb(s, byte_order=0) for s in shapes]
+    pairs = [None if s is None else [s.x, s.y] for s in shapes]
+    columns = [
+        pa.chunked_array([pa.array(wkb, pa.binary())]),
+        pa.chunked_array([pa.array(wkb[:1], pa.large_binary()), pa.array(wkb[1:], pa.large_binary())]),
+        pa.chunked_array([pa.array(big, pa.binary())]),
+        pa.chunked_array([pa.array(pairs, pa.list_(pa.float64(), 2))]),
+        pa.chunked_array([pa.array([None if p is None else {"x": p[0], "y": p[1]} for p in pairs])]),
+    ]
+    for column in columns:
+        x, y = points(column, "geometry", "only")
+        assert np.array_equal(x, [16.5, np.nan, -3], equal_nan=True)
+        assert np.array_equal(y, [48.25, np.nan, 7], equal_nan=True)
+    with pytest.raises(SourceError, match="expected geometries in column 'where', got string"):
+        points(pa.chunked_array([pa.array(["POINT (1 2)"])]), "where", "only")
+
+
+def test_reprojecting_nothing_gives_nothing() -> None:
+    none = np.zeros(0)
+    x, y = reproject(none, none, pyproj.CRS("EPSG:4326"), pyproj.CRS("EPSG:3857"))
+    assert len(x) == len(y) == 0
+    x, y = reproject(np.array([180.0]), np.array([0.0]), pyproj.CRS("EPSG:4326"), pyproj.CRS("EPSG:3857"))
+    assert [*x, *y] == pytest.approx([20037508.342789244, 0.0], abs=1e-6)
+
+
+def test_a_rejects_file_of_another_users_process_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(process: int, signal: int) -> None:
+        raise PermissionError
+
+    left = tmp_path / ".r.csv.7.part"
+    left.write_text("")
+    monkeypatch.setattr("os.kill", refused)
+    faults._clear(tmp_path / "r.csv")
+    assert left.exists()
+
+
+def test_where_asking_would_end_a_process_it_is_taken_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults.os, "name", "nt")
+    assert faults._runs(2**30)
+    monkeypatch.undo()
+    assert not faults._runs(2**30)

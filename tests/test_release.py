@@ -9,9 +9,11 @@ import h3
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 from crowds import CENTRE, FAR, RING, ROW, tabulate, visits
 
 import geodiv as gd
+from geodiv.release import _dissolved
 
 
 def release(source: Any, *attributes: Any, count_min: int = 3, **policy: Any) -> gd.Release:
@@ -311,3 +313,13 @@ def test_columns_have_types_that_files_can_hold(town: gd.Release) -> None:
     assert all(isinstance(v, str) for c in ("cell_id", "members", "remedy") for v in town.cells[c])
     assert town.counts["persons"].dtype == "Int64"
     assert np.issubdtype(town.counts["level"].dtype, np.integer)
+
+
+def test_borders_that_do_not_match_are_joined_all_the_same() -> None:
+    """Two boxes that overlap by a tenth are no coverage; their union is 1.9 wide."""
+    odd = [shapely.box(0, 0, 1, 1), shapely.box(0.9, 0, 1.9, 1)]
+    even = [shapely.box(5, 0, 6, 1), shapely.box(6, 0, 7, 1)]
+    groups = np.empty((2, 2), dtype=object)
+    groups[:] = [odd, even]
+    for joined, outline in zip(_dissolved(groups), ((0, 0, 1.9, 1), (5, 0, 7, 1)), strict=True):
+        assert joined.equals(shapely.box(*outline))

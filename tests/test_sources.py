@@ -8,8 +8,10 @@ import hashlib
 import io
 import itertools
 import json
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -675,3 +677,106 @@ def test_other_places_say_so(tmp_path: Path) -> None:
 def test_a_batch_has_at_least_a_row(kind: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="rows_per_batch"):
         list(open_source(PLAIN[kind](tmp_path)).batches(["person"], 0))
+
+
+def test_a_cut_header_and_other_bytes_further_down_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "v.csv.gz").write_bytes(gzip.compress(b"person,lon\n1,2\n")[:12])
+    with pytest.raises(SourceError, match=r"expected a CSV file at '.*v\.csv\.gz', got"):
+        open_source(tmp_path / "v.csv.gz")
+    (tmp_path / "v.csv").write_bytes(b"person\n" + b"ann\n" * 400_000 + b"caf\xe9\n")
+    with pytest.raises(SourceError, match=r"expected UTF-8 text in '.*v\.csv'"):
+        list(open_source(tmp_path / "v.csv").batches(["person"], None))
+
+
+def test_a_stream_that_breaks_is_an_error(tmp_path: Path) -> None:
+    schema = pa.schema({"person": pa.string()})
+
+    def broken() -> Any:
+        yield pa.record_batch([["ann"]], schema)
+        raise OSError("the line went dead")
+
+    for read in (lambda s: list(s.batches(["person"], None)), lambda s: s.held()):
+        opened = open_source(pa.RecordBatchReader.from_batches(schema, broken()))
+        with pytest.raises(SourceError, match=r"cannot be read to its end: .*the line went dead"):
+            read(opened)
+
+
+def test_a_file_that_went_away_has_no_digest(tmp_path: Path) -> None:
+    VISITS.to_csv(tmp_path / "v.csv", index=False)
+    opened = open_source(tmp_path / "v.csv")
+    (tmp_path / "v.csv").unlink()
+    with pytest.raises(SourceError, match=r"expected a file to read at '.*v\.csv', got: No such file"):
+        opened.digest()
+
+
+def test_a_folder_that_is_a_layer_has_the_digest_of_its_files(tmp_path: Path) -> None:
+    folder = tmp_path / "v.gdb"
+    pyogrio.write_dataframe(located().drop(columns="stars"), folder, layer="visits", driver="OpenFileGDB")
+    lines = "".join(
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+        for file in sorted(folder.iterdir(), key=lambda f: f.name)
+    )
+    assert open_source(folder).digest() == hashlib.sha256(lines.encode()).hexdigest()
+    assert rows(folder, ["person"])["person"] == VISITS["person"].tolist()
+
+
+def test_a_list_takes_no_folder_of_tables(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    with pytest.raises(SourceError, match=r"expected a file at '.*more', got a folder"):
+        open_source([tmp_path / "more"])
+
+
+def test_a_file_of_styles_alone_has_no_layer(tmp_path: Path) -> None:
+    pyogrio.write_dataframe(pd.DataFrame({"styleName": ["s"]}), tmp_path / "s.gpkg", layer="layer_styles")
+    with pytest.raises(SourceError, match="got a file without any"):
+        open_source(tmp_path / "s.gpkg")
+
+
+def test_a_cut_layer_is_an_error(tmp_path: Path) -> None:
+    many = pd.concat([located()] * 4000, ignore_index=True)
+    gpd.GeoDataFrame(many, crs="EPSG:4326").to_file(
+        tmp_path / "v.fgb", driver="FlatGeobuf", SPATIAL_INDEX="NO"
+    )
+    data = (tmp_path / "v.fgb").read_bytes()
+    (tmp_path / "v.fgb").write_bytes(data[: len(data) // 2])
+    with pytest.raises(SourceError, match="cannot be read to its end"):
+        list(open_source(tmp_path / "v.fgb").batches(["person"], None))
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_a_crs_that_a_geopackage_calls_undefined_is_none(number: int, tmp_path: Path) -> None:
+    file = tmp_path / "v.gpkg"
+    located().to_file(file)
+    with closing(sqlite3.connect(file)) as database, database:
+        for table in ("gpkg_geometry_columns", "gpkg_contents"):
+            database.execute(f"UPDATE {table} SET srs_id = {number}")
+    assert open_source(file).crs is None
+
+
+def test_several_layers_have_the_crs_of_all(tmp_path: Path) -> None:
+    for name in ("a.gpkg", "b.gpkg"):
+        located("EPSG:3857").to_file(tmp_path / name)
+    assert open_source([tmp_path / "a.gpkg", tmp_path / "b.gpkg"]).crs == "EPSG:3857"
+
+
+class Wkb(pa.ExtensionType):
+    """As another library may have registered it."""
+
+    def __init__(self, crs: str) -> None:
+        self.crs = crs
+        super().__init__(pa.binary(), "geoarrow.wkb")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return json.dumps({"crs": self.crs}).encode()
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: Any, serialized: bytes) -> Wkb:
+        return cls(json.loads(serialized)["crs"])
+
+
+def test_a_registered_extension_tells_its_crs_too() -> None:
+    points = pa.array([shapely.to_wkb(p) for p in located().geometry], pa.binary())
+    kind = Wkb("EPSG:3067")
+    table = pa.table({"person": VISITS["person"], "where": pa.ExtensionArray.from_storage(kind, points)})
+    opened = open_source(table)
+    assert (opened.geometry, opened.crs) == ("where", "EPSG:3067")

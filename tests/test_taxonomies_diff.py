@@ -37,3 +37,11 @@ def test_another_number_of_levels() -> None:
     assert found.levels == (2, 1)
     assert (found.moved, found.labels_removed) == ((), ((2, "care"), (2, "leisure")))
     assert not found.same
+
+
+def test_levels_and_labels_are_told_in_words() -> None:
+    flat = gd.Taxonomy(tuple(row[:2] for row in OLD.rows), "poi")
+    words = gd.diff_taxonomies(OLD, flat).words()
+    assert "levels: 2 | 1" in words
+    assert "label removed: care (level2)" in words
+    assert "version: 1 | -" in words

@@ -102,10 +102,6 @@ class Facts:
             intake=intake,
         )
 
-    def geometry(self) -> Any:
-        """Shapely polygons of the cells, (cells,) object, or None when the grid has none."""
-        return self.grid.geometry(self.keys)
-
     def persons(self, zone: IntArray, zones: int) -> IntArray:
         """(zones,) distinct persons; `zone` is (cells,) int64, the zone of each cell or -1."""
         return self._count(zone, np.zeros(len(self.cell), dtype=np.int64), zones, 1)[:, 0]

@@ -94,9 +94,8 @@ def _tallies(release: Release) -> Iterator[Fault]:
         "cells": int(cells["n_members"].sum()),
         "remedies": {name: int((cells["remedy"] == name).sum()) for name in REMEDIES},
     }
-    scopes = [name for name in cells.columns if str(name).endswith("_reference")]
-    if scopes:
-        found["reference"] = {str(k): int(v) for k, v in cells[scopes[0]].value_counts().items()}
+    scope = next(name for name in cells.columns if str(name).endswith("_reference"))
+    found["reference"] = {str(k): int(v) for k, v in cells[scope].value_counts().items()}
     for name, value in found.items():
         if metadata.get(name, value) != value:
             yield "tally", None, None, f"metadata: {name} is {metadata[name]}, the layer has {value}"

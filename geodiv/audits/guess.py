@@ -94,8 +94,6 @@ class Guess:
         incidence, touched, smallest = np.zeros(zones), np.zeros(zones), np.full(zones, np.inf)
         told = np.ones(zones, bool)
         for h, rows, n, covered in counted:
-            if not len(rows):
-                continue
             up, labels = one.space.up[h], n.shape[1]
             local = ~np.isin(one.scope[rows], WIDE)
             coarse = np.stack([np.bincount(up, weights=row, minlength=labels) for row in finest[rows]])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..arrays import CSR, BoolArray, FloatArray, IntArray
 from ..measures import shares, spread, within_class
 from ..policy import Global, Policy, Region, Ring, Weights, meets
+from ..text import as_text
 from .facts import Facts
 
 
@@ -134,7 +135,7 @@ def _edges(facts: Facts, graph: Any) -> pd.DataFrame:
         pairs = pd.DataFrame(rows, columns=["focal", "neighbour", "weight"])
     position = {str(cell): i for i, cell in enumerate(facts.cells)}
     for end in ("focal", "neighbour"):
-        pairs[end] = [position.get(str(cell), -1) for cell in pairs[end]]
+        pairs[end] = [position.get(as_text(cell), -1) for cell in pairs[end]]
     inner = (pairs["focal"] >= 0) & (pairs["neighbour"] >= 0) & (pairs["focal"] != pairs["neighbour"])
     return pairs[inner & (pairs["weight"] > 0)]
 

@@ -220,8 +220,6 @@ def _residual(facts: Facts, policy: Policy, eligible: BoolArray, zone: IntArray)
         yield "a single eligible cell is left out"
     union, all_ = np.where(left, 0, -1), np.where(eligible, 0, -1)
     persons, everyone = facts.persons(union, 1).astype(float), facts.persons(all_, 1).astype(float)
-    if not meets("k_min", persons, policy.k_min)[0]:
-        yield "fewer than k_min persons are left out"
     alone = np.where(left, np.arange(len(left)), -1)
     for a, attribute in enumerate(facts.attributes):
         gates = policy.thresholds(attribute)
