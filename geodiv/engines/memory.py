@@ -33,13 +33,13 @@ class Distinct:
         cell x values + value of each (cell, value) pair that occurs, ascending.
     people : (pairs, persons) sparse bool
         Who did what where; each row's persons ascending.
-    visits : (contributions,) int32
-        Input rows behind each entry of `people`.
+    visits : (pairs,) int64
+        Input rows behind each row of `people`.
     """
 
     code: IntArray
     people: CSR
-    visits: NDArray[np.int32]
+    visits: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,24 +175,30 @@ def _distinct(
     packed <<= bits
     packed |= person
     packed.sort()
-    first = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]])) if len(packed) else packed
-    visits = np.diff(first, append=len(packed)).astype(np.int32)
-    packed = packed[first]
+    rows = len(packed)
+    start = _starts(packed)
+    packed = packed[start]
     code = packed >> bits
-    heads = np.flatnonzero(np.concatenate([[True], code[1:] != code[:-1]])) if len(code) else code
-    person = (packed & ((1 << bits) - 1)).astype(np.int32)
+    heads = _starts(code)
+    packed &= (1 << bits) - 1
     people = CSR(
-        (np.ones(len(person), bool), person, np.append(heads, len(packed))),
+        (np.ones(len(packed), bool), packed.astype(np.int32), np.append(heads, len(packed))),
         shape=(len(heads), max(persons, 1)),
     )
-    return Distinct(code[heads], people, visits)
+    return Distinct(code[heads], people, np.diff(start[heads], append=rows))
+
+
+def _starts(ascending: IntArray) -> IntArray:
+    """Positions at which a value stands for the first time."""
+    new = np.ones(len(ascending), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    return np.flatnonzero(new)
 
 
 def _pairs(found: Distinct, values: int) -> Pairs:
-    visits = np.concatenate([[0], np.cumsum(found.visits, dtype=np.int64)])
     return Pairs(
         cell=found.code // values,
         value=found.code % values,
         persons=np.diff(found.people.indptr).astype(np.int64),
-        visits=np.diff(visits[found.people.indptr]),
+        visits=found.visits,
     )

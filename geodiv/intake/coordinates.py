@@ -201,4 +201,11 @@ def _transformer(source: CRS, target: CRS) -> Transformer:
 
 def on_earth(lon: FloatArray, lat: FloatArray) -> BoolArray:
     """(rows,) bool: finite, a longitude of -180 to 180 and a latitude of -90 to 90."""
-    return (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
+    return _within(lon, 180) & _within(lat, 90)
+
+
+def _within(x: FloatArray, limit: float) -> BoolArray:
+    """(rows,) bool: from -limit to limit, not nan."""
+    if len(x) and x.min() >= -limit and x.max() <= limit:  # nan is neither
+        return np.ones(len(x), bool)
+    return np.abs(x) <= limit

@@ -75,10 +75,10 @@ class Coordinates:
         x, y = self._read(table, faults)
         lon, lat = reproject(x, y, self.crs, WGS84)
         to = CRS.from_user_input(self.grid.crs)
-        gx, gy = (lon, lat) if same_crs(to, WGS84) else reproject(x, y, self.crs, to)
-        good = on_earth(lon, lat)
-        good &= np.isfinite(gx)
-        good &= np.isfinite(gy)
+        gx, gy, good = lon, lat, on_earth(lon, lat)
+        if not same_crs(to, WGS84):
+            gx, gy = reproject(x, y, self.crs, to)
+            good &= np.isfinite(gx) & np.isfinite(gy)
         strange = faults.mark("out of range", ~good)
         if strange is not None:
             self._explain(x[strange], y[strange], faults)
