@@ -5,7 +5,7 @@ The names below are the public interface; each is loaded when it is first used, 
 """
 
 # The floors of the house. Imports go down, or up the list inside a floor:
-#   1 what we talk about    arrays text errors taxonomy ground labels attribute places policy publication plan
+#   1 what we talk about    arrays text errors leftovers taxonomy ground labels attribute places policy publication plan
 #   2 pure knowledge        measures grids sketch
 #   3 counting people       sources intake engines tabulation
 #   4 judging               inventory reference scores districts counsel
@@ -50,6 +50,7 @@ _HOME = {
     "ColumnGrid": "grids.column",
     "Tabulation": "tabulation",
     "tabulate": "tabulation",
+    "DuckDBEngine": "engines.duckdb",
     "score": "scores",
     "advice": "counsel",
     "failing_districts": "districts",
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from .districts import failing_districts as failing_districts
     from .enforcement import Outcome as Outcome
     from .enforcement import enforce as enforce
+    from .engines.duckdb import DuckDBEngine as DuckDBEngine
     from .errors import GeodivError as GeodivError
     from .errors import GridError as GridError
     from .errors import NotConverged as NotConverged

@@ -141,8 +141,20 @@ def run_flags(command: F) -> F:
 
 
 def engine_flags(command: F) -> F:
-    """A click command that takes ``--engine``; for `engine_of_flags`."""
-    return click.option("--engine", default="memory", show_default=True, help="What counts: memory.")(command)
+    """A click command that takes ``--engine`` and what belongs to it; for `engine_of_flags`."""
+    options = [
+        click.option("--engine", default="memory", show_default=True, help="What counts: memory or duckdb."),
+        click.option("--memory-limit", metavar="SIZE", help="What --engine duckdb may take, such as 4GB."),
+        click.option("--threads", type=int, help="Cores that --engine duckdb may use; all unless given."),
+        click.option(
+            "--spill-folder",
+            metavar="DIR",
+            help="Where --engine duckdb keeps what it counts, until the command ends; temporary files unless given.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def engine_of_flags(flags: dict[str, Any]) -> Engine:
@@ -155,7 +167,10 @@ def engine_of_flags(flags: dict[str, Any]) -> Engine:
     """
     from .engines.choice import opened
 
-    return click.get_current_context().with_resource(opened(flags.pop("engine")))
+    keys = {"memory_limit": "memory_limit", "threads": "threads", "spill_folder": "folder"}
+    given = {key: flags.pop(flag) for flag, key in keys.items()}
+    options = {key: value for key, value in given.items() if value is not None}
+    return click.get_current_context().with_resource(opened(flags.pop("engine"), **options))
 
 
 def run_of_flags(flags: Mapping[str, Any]) -> Run:

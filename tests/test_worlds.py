@@ -51,9 +51,13 @@ def differing(where: str, found: list[Row], expected: list[Row], key: tuple[str,
                 yield f"{where} {[theirs[k] for k in key]}: {column} {mine[column]!r}, expected {value!r}"
 
 
-def table_of(world: World) -> gd.Tabulation:
+def table_of(world: World, engine: Any = "memory") -> gd.Tabulation:
     return gd.tabulate(
-        world.visits_frame(), grid=world.grid(), person="person", attributes=world.attributes()
+        world.visits_frame(),
+        grid=world.grid(),
+        person="person",
+        attributes=world.attributes(),
+        engine=engine,
     )
 
 
@@ -78,9 +82,9 @@ def pointless(world: World) -> bool:
     return False
 
 
-def differences(world: World) -> list[str]:
+def differences(world: World, engine: Any = "memory") -> list[str]:
     """Everything that geodiv and the oracle see differently."""
-    table, policy = table_of(world), world.policy()
+    table, policy = table_of(world, engine), world.policy()
     if pointless(world):
         with pytest.raises(gd.PolicyError, match="the ids of the table's cells"):
             gd.score(table, policy)

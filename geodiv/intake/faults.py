@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import WriteError
+from ..leftovers import clear
 from ..sources import Source
 from ..sources.source import first_line
 from .tally import FIRST, REASONS
@@ -81,7 +82,7 @@ class Rejects:
     def __enter__(self) -> Rejects:
         if self._path is not None and self._part is not None:
             try:
-                _clear(self._path)
+                clear(self._path.parent, re.compile(rf"\.{re.escape(self._path.name)}\.(\d+)\.part"))
                 self._file = self._part.open("w", encoding="utf-8", newline="")
             except OSError as error:
                 raise self._error(error) from error
@@ -127,25 +128,3 @@ class Rejects:
 
     def _error(self, error: OSError) -> WriteError:
         return WriteError(f"rejects: expected a file to write at '{self._path}', got: {first_line(error)}.")
-
-
-def _clear(path: Path) -> None:
-    """Remove what runs on the same file left behind that were killed."""
-    ours = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.part")
-    for other in path.parent.iterdir():
-        found = ours.fullmatch(other.name)
-        if found and not _runs(int(found[1])):
-            other.unlink(missing_ok=True)
-
-
-def _runs(process: int) -> bool:
-    """Whether a process is alive; taken for granted where asking would end it."""
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
