@@ -134,7 +134,7 @@ class References:
                 break
             local = self._weigh(members[open_zones], step)
             near = (local > 0).astype(float) @ (self.units @ self.table.persons.astype(float))
-            enough = (near > 0) & (near >= self.reference.min_persons)
+            enough = near >= self.reference.min_persons
             chosen = open_zones[enough]
             scope[chosen], persons[chosen] = name, near[enough].astype(np.int64)
             found.append((chosen, local[np.flatnonzero(enough)]))

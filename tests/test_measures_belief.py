@@ -236,6 +236,23 @@ def test_nothing_to_measure_is_no_warning():
     assert top_share(none, np.ones(4, bool)).shape == top(none).shape == (0,)
 
 
+def test_a_nan_anywhere_is_nan_also_outside_the_tier():
+    some, whole = np.array([np.nan, 0.5, 0.5]), np.array([0.2, 0.3, 0.5])
+    tier = [False, True, True]
+    for measure in (max_shift, max_lift):
+        assert np.isnan(measure(some, whole, tier))
+        assert np.isnan(measure(whole, some, tier))
+    for measure in (top_share, tier_share):
+        assert np.isnan(measure(some, tier))
+        np.testing.assert_array_equal(np.isnan(measure([some, whole], tier)), [True, False])
+
+
+def test_an_attribute_without_values_has_no_top_and_nothing_in_its_tier():
+    assert top(np.zeros(0)) == -1
+    assert top(np.zeros((2, 3, 0))).tolist() == [[-1] * 3] * 2
+    assert max_shift([], [], []) == max_lift([], [], []) == top_share([], []) == tier_share([], []) == 0
+
+
 # --- the tier as a whole --------------------------------------------------------------------------------------
 
 

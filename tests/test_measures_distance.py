@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import optimize, sparse, stats
 
 from geodiv import Nominal, Numeric, Ordinal, Taxonomy
-from geodiv.ground import path, star
+from geodiv.ground import Tree, path, star
 from geodiv.measures import noise_floor, shares, tree_distance
 from geodiv.policy import meets
 from geodiv.text import MISSING
@@ -330,3 +330,36 @@ def test_zones_share_one_reference_or_have_their_own(n, q):
         alone = [noise_floor(x, q, tree) for x in n]
         np.testing.assert_allclose(noise_floor(n, q, tree), alone, atol=1e-15)
         np.testing.assert_allclose(noise_floor(n, np.tile(q, (len(n), 1)), tree), alone, atol=1e-15)
+
+
+# --- edges in any order -----------------------------------------------------------------------------------------
+
+
+def test_edges_above_single_values_need_not_stand_in_the_values_order():
+    """Value 0 hangs by .7, value 1 by .1, value 2 by .2; the edges are listed otherwise, or one of them twice."""
+    moved = np.abs(np.array([0.5, 0.3, 0.2]) - [0.2, 0.2, 0.6])
+    by_hand = 0.7 * moved[0] + 0.1 * moved[1] + 0.2 * moved[2]
+    turned = Tree(sparse.csr_array(np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])), np.array([0.1, 0.2, 0.7]))
+    assert tree_distance([0.5, 0.3, 0.2], [0.2, 0.2, 0.6], turned) == pytest.approx(by_hand)
+    twice = Tree(sparse.csr_array(np.array([[1.0, 0, 0], [1, 0, 0], [0, 0, 1]])), np.array([0.3, 0.4, 0.2]))
+    assert tree_distance([0.5, 0.3, 0.2], [0.2, 0.2, 0.6], twice) == pytest.approx(by_hand - 0.1 * moved[1])
+    root = Tree(sparse.csr_array(np.array([[1.0, 0, 0], [0, 1, 1], [0, 0, 0]])), np.array([0.3, 0.2, 9.0]))
+    together = abs(0.5 - 0.8)
+    assert tree_distance([0.5, 0.3, 0.2], [0.2, 0.2, 0.6], root) == pytest.approx(
+        0.3 * moved[0] + 0.2 * together
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_zone_without_contributions_has_no_noise_floor_and_no_warning():
+    found = noise_floor([0, 1, 0, 4], [0.25, 0.75], star(2))
+    np.testing.assert_array_equal(np.isnan(found), [True, False, True, False])
+    assert found[1] == pytest.approx(0.25 * 0.75 + 0.75 * 0.25)  # one draw is 1 - q away from q, or q
+
+
+def test_the_noise_floor_of_many_draws_is_that_of_few():
+    """Beyond a table's length: for an even coin E|X/n - 1/2| is C(n, n/2) / 2^(n+1), from the log of the factorial."""
+    for n in (99_998, 100_000, 100_002, 400_000):
+        by_hand = math.exp(math.lgamma(n + 1) - 2 * math.lgamma(n / 2 + 1) - (n + 1) * math.log(2))
+        assert noise_floor(n, [0.5, 0.5], star(2)) == pytest.approx(by_hand, rel=1e-6)
+        np.testing.assert_allclose(noise_floor([n, 4], [0.5, 0.5], star(2)), [by_hand, 6 / 32], rtol=1e-6)

@@ -13,7 +13,7 @@ from libpysal.graph import Graph
 from libpysal.weights import W
 
 import geodiv as gd
-from geodiv.reference import References
+from geodiv.reference import References, Rings, weights_matrix
 
 
 def scores(counts: dict[str, dict[str, int]], reference: Any, **gates: Any) -> pd.DataFrame:
@@ -143,6 +143,31 @@ def test_no_eligible_cell_at_all_is_no_reference() -> None:
     assert len(gd.enforce(table, gd.Policy(k_min=8, t_max=1.0)).release.cells) == 0
 
 
+def test_against_says_whether_there_is_a_reference_and_whether_it_is_a_local_one() -> None:
+    counts = {CENTRE: {"a": 4}, RING[0]: {"a": 4}, FAR: {"b": 4}}
+    ring = tabulate(counts)
+    for fallback, known in (("none", False), ("global", True)):
+        policy = gd.Policy(k_min=2, reference=gd.Ring(1, fallback=fallback))
+        against = References.of(ring, policy).of_zones(ring.start().members())
+        lone = (ring.cells == FAR).tolist()
+        assert against.local.tolist() == [not far for far in lone]
+        assert against.known.tolist() == [known or not far for far in lone]
+
+
+def test_rings_of_any_order_are_those_of_the_grid_however_they_are_asked() -> None:
+    """Asked for some cells, then for others and some of the same again, in another order."""
+    cells = sorted({*h3.grid_disk(CENTRE, 3), FAR})
+    table = tabulate({cell: {"a": 2 + (i % 3)} for i, cell in enumerate(cells)})
+    eligible = table.persons >= 3
+    rings = Rings(table, eligible)
+    for order, asked in ((2, [3, 0, 7]), (2, [7, 20, 3, 0, 11]), (1, [5, 4]), (3, [9, 0]), (2, [37, 1, 36])):
+        found = rings.of(np.array(asked), order).todense()
+        for row, cell in zip(found, table.cells[asked], strict=True):
+            near = set(h3.grid_disk(cell, order)) - {cell}
+            assert set(table.cells[np.flatnonzero(row)]) == near & set(table.cells[eligible])
+            assert set(np.unique(row)) <= {0, 1}
+
+
 # --- regions --------------------------------------------------------------------------------------------------
 
 
@@ -163,6 +188,12 @@ def test_a_small_region_falls_back_without_widening() -> None:
 def test_regions_that_name_no_cell_are_an_error() -> None:
     with pytest.raises(gd.PolicyError, match="regions: expected the ids"):
         scores({"c1": {"a": 5}}, gd.Region({"x1": "n"}))
+
+
+def test_one_region_may_hold_all_cells() -> None:
+    found = scores({"c1": {"a": 9, "b": 1}, "c2": {"a": 1, "b": 9}}, gd.Region({"c1": "n", "c2": "n"}))
+    assert found["reference_scope"].tolist() == ["region", "region"]
+    assert found["distance"].tolist() == pytest.approx([0.4, 0.4])
 
 
 def test_a_merged_zone_takes_the_regions_of_all_its_members() -> None:
@@ -207,6 +238,39 @@ def test_a_merged_zone_takes_the_largest_weight_of_its_members() -> None:
     assert against.weights[[0]].todense().tolist() == [[0, 0, 3]]
 
 
+@pytest.mark.parametrize("form", ["graph", "w"])
+def test_cells_of_the_graph_that_nobody_visited_and_others_than_its_own_weigh_nothing(form: str) -> None:
+    """x1 and x2 are not visited; c4 is not in the graph. c2: the four of c1 alone; c1: c2 once and c3 three times."""
+    pairs = [
+        *PAIRS,
+        ("x1", "c2", 9.0),
+        ("c2", "x1", 9.0),
+        ("c1", "x2", 9.0),
+        ("x1", "x2", 9.0),
+        ("c1", "c1", 9.0),
+    ]
+    pairs = [(f, n, 0.0 if (f, n) == ("c2", "c3") else x) for f, n, x in pairs]
+    if form == "graph":
+        given: Any = Graph.from_arrays(*(np.array(column) for column in zip(*pairs, strict=True)))
+    else:
+        focal = sorted({f for f, _, _ in pairs})
+        near = {f: [n for g, n, _ in pairs if g == f] for f in focal}
+        given = W(near, {f: [x for g, _, x in pairs if g == f] for f in focal}, silence_warnings=True)
+    table = tabulate({"c1": {"a": 4}, "c2": {"b": 4}, "c3": {"a": 2, "b": 2}, "c4": {"b": 9}})
+    assert weights_matrix(table, given).todense().tolist() == [[0, 1, 3, 0], [1, 0, 0, 0], [0] * 4, [0] * 4]
+    references = References.of(table, gd.Policy(k_min=2, reference=gd.Weights(given, fallback="none")))
+    against = references.of_zones(table.start().members())
+    assert against.scope.tolist() == ["weights", "weights", "none", "none"]
+    assert against.persons.tolist() == [8, 4, 0, 0]
+
+
+def test_a_weight_without_end_is_an_error() -> None:
+    for weight in (np.inf, np.nan):
+        bad = W({"c1": ["c2"], "c2": ["c1"]}, {"c1": [1.0], "c2": [weight]}, silence_warnings=True)
+        with pytest.raises(gd.PolicyError, match="finite weights"):
+            scores({"c1": {"a": 4}, "c2": {"b": 4}}, gd.Weights(bad))
+
+
 def test_a_negative_weight_is_an_error() -> None:
     bad = Graph.from_arrays(np.array(["c1", "c2"]), np.array(["c2", "c1"]), np.array([1.0, -1.0]))
     with pytest.raises(gd.PolicyError, match="finite weights"):
@@ -216,3 +280,6 @@ def test_a_negative_weight_is_an_error() -> None:
 def test_a_graph_over_other_ids_is_an_error() -> None:
     with pytest.raises(gd.PolicyError, match="found none of them"):
         scores({"x1": {"a": 4}, "x2": {"b": 4}}, gd.Weights(graph()))
+    half = Graph.from_arrays(np.array(["c1", "x1"]), np.array(["x1", "c1"]), np.array([1.0, 1.0]))
+    with pytest.raises(gd.PolicyError, match="found none of them"):
+        scores({"c1": {"a": 4}, "c2": {"b": 4}}, gd.Weights(half))

@@ -47,7 +47,7 @@ def within_class(q: ArrayLike, up: ArrayLike, labels: int, overall: ArrayLike) -
         return np.broadcast_to(1.0, q.shape)
     size = np.bincount(codes, minlength=labels)[codes]
     default = _mix(overall, codes, labels, 1.0 / size)
-    return np.where(size == 1, 1.0, _mix(q, codes, labels, default))
+    return _mix(q, codes, labels, default)
 
 
 def within_places(places: ArrayLike, up: ArrayLike, labels: int, within: ArrayLike) -> FloatArray:
