@@ -264,6 +264,21 @@ def test_cells_of_the_graph_that_nobody_visited_and_others_than_its_own_weigh_no
     assert against.persons.tolist() == [8, 4, 0, 0]
 
 
+def test_weights_of_zero_are_no_reference() -> None:
+    nothing = W({"c1": ["c2"], "c2": ["c1"]}, {"c1": [0.0], "c2": [0.0]}, silence_warnings=True)
+    found = scores({"c1": {"a": 4}, "c2": {"b": 4}}, gd.Weights(nothing))
+    assert found["reference_scope"].tolist() == ["global", "global"]
+
+
+def test_of_no_zones_there_is_no_reference() -> None:
+    table = tabulate({"c1": {"a": 4}, "c2": {"b": 4}})
+    for rule in (gd.Global(), gd.Ring(), gd.Region({"c1": "n"}), gd.Weights(graph())):
+        against = References.of(table, gd.Policy(k_min=2, reference=rule)).of_zones(
+            table.start().members()[:0]
+        )
+        assert (len(against.scope), len(against.persons), against.weights.shape[0]) == (0, 0, 0)
+
+
 def test_a_weight_without_end_is_an_error() -> None:
     for weight in (np.inf, np.nan):
         bad = W({"c1": ["c2"], "c2": ["c1"]}, {"c1": [1.0], "c2": [weight]}, silence_warnings=True)
