@@ -151,8 +151,10 @@ def _beliefs(
     space = table.spaces[attribute]
     up, labels = space.up[level], len(space.levels[level])
     eligible = np.flatnonzero(meets("k_min", table.persons, policy.k_min))
-    each = _count(table, attribute, level, eligible, np.arange(len(eligible)), len(eligible))
     fine = _count(table, attribute, 0, eligible, np.arange(len(eligible)), len(eligible))
+    each = (
+        _count(table, attribute, level, eligible, np.arange(len(eligible)), len(eligible)) if level else fine
+    )
     row = np.full(len(table.cells), -1, dtype=np.int64)
     row[eligible] = np.arange(len(eligible))
     overall = fine.sum(axis=0)
@@ -222,12 +224,13 @@ def _near(table: Tabulation, policy: Policy, own: pd.DataFrame, order: int) -> p
         )
         near = mine.merge(everyone, on="region")
         return pd.DataFrame({"zone": near["zone"], "cell": near["other"], "weight": 1.0})
+    asked = np.unique(own["cell"].to_numpy())
     if isinstance(reference, Ring):
-        steps = table.grid.neighbours(table.keys, order).tocoo()
+        steps = table.grid.neighbours(table.keys, order, asked).tocoo()
     else:
         assert isinstance(reference, Weights)
-        steps = weights_matrix(table, reference.graph).tocoo()
-    edges = pd.DataFrame({"cell": steps.coords[0], "other": steps.coords[1], "weight": steps.data})
+        steps = weights_matrix(table, reference.graph)[asked].tocoo()
+    edges = pd.DataFrame({"cell": asked[steps.coords[0]], "other": steps.coords[1], "weight": steps.data})
     joined = own.merge(edges, on="cell").groupby(["zone", "other"])["weight"].max().reset_index()
     near = joined.rename(columns={"other": "cell"})
     mine = near.merge(own, on=["zone", "cell"], how="left", indicator=True)["_merge"].to_numpy() == "both"

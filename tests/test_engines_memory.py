@@ -46,11 +46,11 @@ def held(rows: list[Row]) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-@given(rows, st.data(), st.integers(1, 9))
+@given(rows, st.data(), st.integers(1, 9), st.integers(0, 6), st.integers(1, 3))
 def test_groups_are_counted_as_sets_in_blocks_of_any_size(
-    rows: list[Row], data: st.DataObject, block: int
+    rows: list[Row], data: st.DataObject, block: int, large: int, some: int
 ) -> None:
-    """A pair may feed several groups, several times; a group may have none; blocks change nothing."""
+    """A pair may feed several groups, several times; a group may have none; blocks and sizes change nothing."""
     found, expected = reduce(rows), held(rows)
     pairs, values = found.pairs[0], found.spaces[0].values
     chosen = data.draw(
@@ -64,8 +64,9 @@ def test_groups_are_counted_as_sets_in_blocks_of_any_size(
         sets[g] |= set(expected[cell, values[pairs.value[i]]])
         people[g] |= {person for c, person, _ in rows if c == cell}
     patch = pytest.MonkeyPatch()
-    for size in (memory.BLOCK, block):
-        patch.setattr(memory, "BLOCK", size)
+    for sizes in ((memory.BLOCK, memory.LARGE, memory.PAIRS), (block, large, some)):
+        for name, size in zip(("BLOCK", "LARGE", "PAIRS"), sizes, strict=True):
+            patch.setattr(memory, name, size)
         counted = ENGINE.count(found, Groups(0, pairs.cell[at], pairs.value[at], group, 5))
         assert counted.tolist() == [len(s) for s in sets]
         anyone = ENGINE.count(found, Groups(None, pairs.cell[at], None, group, 5))
