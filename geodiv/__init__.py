@@ -8,7 +8,7 @@ The names below are the public interface; each is loaded when it is first used, 
 #   1 what we talk about    arrays text errors leftovers taxonomy ground labels attribute places policy publication plan
 #   2 pure knowledge        measures grids sketch
 #   3 counting people       sources intake engines tabulation
-#   4 judging               inventory reference scores districts counsel
+#   4 judging               inventory reference verdicts scores districts counsel
 #   5 acting                remedies subtraction records release verify enforcement place_findings taxonomies
 #                           textbook audits
 #   6 leaving the building  columns atomic sidecar styles extensions shares geopackage partial geoparquet spreadsheet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,15 +17,11 @@ from .labels import LabelSpace
 from .measures import (
     distinct,
     effective_count,
-    max_lift,
-    max_shift,
     noise_floor,
     recursive_c,
     shares,
     spread,
-    tier_share,
     top,
-    top_share,
     tree_distance,
     within_class,
     within_places,
@@ -34,13 +30,12 @@ from .plan import Plan
 from .policy import GATES, Gates, Policy, meets
 from .reference import Against, References
 from .tabulation import Counts, Tabulation
+from .verdicts import MEASURES, Believed, failed
 
 BLOCK = 4_000_000
 """Numbers in a block of zones x values that is held dense at a time; it bounds memory, not results."""
 
 NO_REFERENCE = "no_reference"
-RELATIVE = ("t_max", "shift_max", "lift_max")
-"""Gates that need a reference; without one they fail as ``no_reference``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +53,14 @@ class Measures:
     distance_global: FloatArray
     shift: FloatArray
     lift: FloatArray
+    fails: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Brief:
+    """Of the `Measures` of some zones, what judging them takes: ``effective`` and ``fails``."""
+
+    effective: FloatArray
     fails: BoolArray
 
 
@@ -143,7 +146,7 @@ class Judge:
         for a, allowed in enumerate(self.allowed):
             held = np.zeros((len(eligible), len(allowed)), bool)
             for h in np.flatnonzero(allowed):
-                held[rows, h] = ~self.measure(enough, against, a, int(h)).fails.any(axis=1)
+                held[rows, h] = ~self.brief(enough, against, a, int(h)).fails.any(axis=1)
             passes.append(held)
         return Standing(counts, eligible, tuple(passes))
 
@@ -163,102 +166,93 @@ class Judge:
 
     def measure(self, counts: Counts, against: Against, attribute: int, level: int) -> Measures:
         """The measures of some zones for one attribute at one level."""
-        values = max(len(self.table.spaces[attribute].values), 1)
-        blocks = list(_blocks(len(counts.persons), max(BLOCK // values, 1)))
-        parts = [self._measure(counts, against, attribute, level, rows) for rows in blocks]
-        if len(parts) == 1:
-            return parts[0]
-        names = Measures.__dataclass_fields__
-        return Measures(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+        parts = [_measured(*read) for read in self._readers(counts, against, attribute, level)]
+        return parts[0] if len(parts) == 1 else Measures(**_joined(parts, Measures))
 
-    def _measure(self, counts: Counts, against: Against, attribute: int, level: int, rows: slice) -> Measures:
+    def brief(self, counts: Counts, against: Against, attribute: int, level: int) -> Brief:
+        """As `measure`, but nothing is measured that neither a gate nor an effective count needs."""
+        parts = [_briefly(*read) for read in self._readers(counts, against, attribute, level)]
+        return parts[0] if len(parts) == 1 else Brief(**_joined(parts, Brief))
+
+    def _readers(
+        self, counts: Counts, against: Against, attribute: int, level: int
+    ) -> Iterator[tuple[list[Believed], Gates, FloatArray]]:
+        """Block by block of zones: what each reader believes, the gates, and the global prior."""
         space, gates = self.table.spaces[attribute], self.gates(attribute)
         up, labels = space.up[level], len(space.levels[level])
-        n = _dense(counts.labels[attribute][level], rows)
         overall = self.references.overall[attribute]
         everywhere = within_class(overall[0], up, labels, overall[0])
         global_prior = spread(shares(overall[level]), everywhere, up)
-        above = np.broadcast_to(shares(overall[level]), n.shape)
-        if against.local[rows].any():
-            pooled = self.references.pooled(against, attribute, level, rows)
-            finest = pooled if level == 0 else self.references.pooled(against, attribute, 0, rows)
-            within, above = within_class(finest, up, labels, overall[0]), shares(pooled)
-            prior = spread(above, within, up)
-        else:
-            within, prior = everywhere, np.broadcast_to(global_prior, (len(n), len(up)))
-        known = against.known[rows]
-        if not known.all():
-            within = np.where(known[:, None], within, everywhere)
-            prior = np.where(known[:, None], prior, np.nan)
-        persons = counts.persons[rows]
-        touched = counts.tier[rows, attribute] / np.maximum(persons, 1)
+        for rows in _blocks(len(counts.persons), max(BLOCK // max(len(space.values), 1), 1)):
+            n = _dense(counts.labels[attribute][level], rows)
+            above = np.broadcast_to(shares(overall[level]), n.shape)
+            if against.local[rows].any():
+                pooled = self.references.pooled(against, attribute, level, rows)
+                finest = pooled if level == 0 else self.references.pooled(against, attribute, 0, rows)
+                within, above = within_class(finest, up, labels, overall[0]), shares(pooled)
+                prior = spread(above, within, up)
+            else:
+                within, prior = everywhere, np.broadcast_to(global_prior, (len(n), len(up)))
+            known = against.known[rows]
+            if not known.all():
+                within = np.where(known[:, None], within, everywhere)
+                prior = np.where(known[:, None], prior, np.nan)
+            first = Believed(
+                space=space,
+                level=level,
+                counts=n,
+                persons=counts.persons[rows],
+                touched=counts.tier[rows, attribute],
+                belief=spread(shares(n), within, up),
+                prior=prior,
+                known=known,
+            )
+            readers = [first]
+            inventory = self.places[attribute]
+            if inventory is not None and level > 0:
+                places = (counts.members[rows] @ inventory).todense()
+                mapped = within_places(places, up, labels, within)
+                prior = np.where(known[:, None], spread(above, mapped, up), np.nan)
+                readers.append(replace(first, belief=spread(shares(n), mapped, up), prior=prior))
+            yield readers, gates, global_prior
 
-        def judged(belief: FloatArray, prior: FloatArray) -> Measures:
-            return _judged(space, gates, level, n, persons, touched, belief, prior, global_prior, known)
 
-        found = judged(spread(shares(n), within, up), prior)
-        inventory = self.places[attribute]
-        if inventory is None or level == 0:
-            return found
-        mapped = within_places((counts.members[rows] @ inventory).todense(), up, labels, within)
-        prior = np.where(known[:, None], spread(above, mapped, up), np.nan)
-        return replace(found, fails=found.fails | judged(spread(shares(n), mapped, up), prior).fails)
+def _briefly(readers: list[Believed], gates: Gates, _: FloatArray) -> Brief:
+    effective = effective_count(readers[0].belief)
+    return Brief(effective, _failed(readers, gates, {"l_min": effective}))
 
 
-def _judged(
-    space: LabelSpace,
-    gates: Gates,
-    level: int,
-    n: FloatArray,
-    persons: IntArray,
-    touched: FloatArray,
-    belief: FloatArray,
-    prior: FloatArray,
-    global_prior: FloatArray,
-    known: BoolArray,
-) -> Measures:
-    tier, certain = space.sensitive[0], space.certain[level]
-    effective = effective_count(belief)
-    distance = tree_distance(belief, prior, space.tree)
-    shift, lift = max_shift(belief, prior, tier), max_lift(belief, prior, tier)
-    incidence = np.divide(n, persons[:, None], out=np.zeros_like(n), where=persons[:, None] > 0)
-    incidence = np.where(certain, incidence, 0.0).max(axis=1, initial=0.0)
-    measured: dict[str, Any] = {
-        "k_min": persons,
-        "l_min": effective,
-        "t_max": distance,
-        "shift_max": shift,
-        "lift_max": lift,
-        "share_max": top_share(belief, tier),
-        "incidence_max": incidence,
-        "label_min": np.where(n > 0, n, np.inf).min(axis=1, initial=np.inf),
-        "tier_max": tier_share(belief, tier),
-        "tier_incidence_max": touched,
-    }
-    if gates.c_l is not None:
-        measured["c_max"] = recursive_c(belief, gates.c_l)
-    fails = np.zeros((len(n), len(GATES) + 1), bool)
-    for g, gate in enumerate(GATES):
-        threshold = getattr(gates, gate)
-        if threshold is None:
-            continue
-        failed = ~meets(gate, measured[gate], threshold)
-        if gate in RELATIVE:
-            fails[:, -1] |= ~known
-            failed &= known
-        fails[:, g] = failed
-    largest = top(belief.round(12))
+def _failed(readers: list[Believed], gates: Gates, measured: Mapping[str, Any]) -> BoolArray:
+    """The gates that a zone fails for any reader; what was `measured` is of the first."""
+    fails = failed(readers[0], gates, measured)
+    for reader in readers[1:]:
+        fails |= failed(reader, gates)
+    return fails
+
+
+def _measured(readers: list[Believed], gates: Gates, global_prior: FloatArray) -> Measures:
+    first = readers[0]
+    reported = ("l_min", "t_max", "shift_max", "lift_max", "incidence_max")
+    measured: dict[str, Any] = {gate: MEASURES[gate](first, gates) for gate in reported}
+    largest = top(first.belief.round(12))
     return Measures(
-        effective=effective,
+        effective=measured["l_min"],
         top=largest,
-        top_share=np.where(largest >= 0, belief.max(axis=1, initial=0.0), np.nan),
-        incidence=incidence,
-        distance=distance,
-        distance_global=tree_distance(belief, global_prior, space.tree),
-        shift=shift,
-        lift=lift,
-        fails=fails,
+        top_share=np.where(largest >= 0, first.belief.max(axis=1, initial=0.0), np.nan),
+        incidence=measured["incidence_max"],
+        distance=measured["t_max"],
+        distance_global=tree_distance(first.belief, global_prior, first.space.tree),
+        shift=measured["shift_max"],
+        lift=measured["lift_max"],
+        fails=_failed(readers, gates, measured),
     )
+
+
+def _joined(parts: Sequence[Any], kind: type[Any]) -> dict[str, Any]:
+    """The arrays of several blocks, one after the other, by name."""
+    return {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in kind.__dataclass_fields__
+    }
 
 
 def score(table: Tabulation, policy: Policy) -> gpd.GeoDataFrame | pd.DataFrame:
@@ -338,7 +332,10 @@ def _attribute_rows(
 ) -> pd.DataFrame:
     space, gates = judge.table.spaces[attribute], judge.gates(attribute)
     levels = [h for h in range(len(space.levels)) if space.publishable[h]]
-    at = {h: judge.measure(counts, against, attribute, h) for h in levels}
+    asked = set(level.tolist()) or set(levels)
+    at: dict[int, Any] = {
+        h: (judge.measure if h in asked else judge.brief)(counts, against, attribute, h) for h in levels
+    }
     held = np.stack([~at[h].fails.any(axis=1) for h in levels], axis=1)
     column = np.searchsorted(levels, level)
     zones = np.arange(len(level))
@@ -347,7 +344,9 @@ def _attribute_rows(
     first = np.where(coarser.any(axis=1), coarser.argmax(axis=1), np.minimum(column + 1, len(levels) - 1))
 
     def chosen(name: str, where: IntArray) -> Any:
-        return np.stack([getattr(at[h], name) for h in levels], axis=1)[zones, where]
+        some = np.unique(where) if len(where) else np.zeros(1, dtype=np.int64)
+        stacked = np.stack([getattr(at[levels[i]], name) for i in some], axis=1)
+        return stacked[zones, np.searchsorted(some, where)]
 
     fails = np.stack([at[h].fails for h in levels], axis=1)[zones, column]
     fine = _fine_rows(judge, counts, against, attribute, gates)

@@ -119,7 +119,7 @@ class Trial:
             judge = self._judge(some)
             counts = judge.table.base.take(self.rows)
             for i in range(len(some)):
-                found = judge.measure(counts, self.against, self.attribute, i + 1)
+                found = judge.brief(counts, self.against, self.attribute, i + 1)
                 passes[:, start + i] = ~found.fails.any(axis=1)
                 effective[:, start + i] = found.effective
         return passes, effective
@@ -140,7 +140,7 @@ class Trial:
 
     def fails_as_it_is(self) -> tuple[BoolArray, FloatArray]:
         """(eligible,) whether a cell fails at the finest level, and its effective count there."""
-        found = self.judge.measure(self.counts, self.against, self.attribute, 0)
+        found = self.judge.brief(self.counts, self.against, self.attribute, 0)
         return np.asarray(found.fails.any(axis=1)), found.effective
 
 
