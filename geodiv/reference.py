@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,11 @@ from scipy import sparse
 from .arrays import CSR, FloatArray, IntArray
 from .errors import PolicyError
 from .policy import Global, Policy, Reference, Region, Ring, Weights, meets
-from .tabulation import Tabulation
+from .tabulation import Counted, Tabulation
 from .text import as_text
+
+DENSE = 4_000_000
+"""Numbers up to which the counts of a block's references are written out; it bounds memory, not results."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +87,8 @@ class References:
         Cells with at least k_min persons; no other is in any reference.
     overall : tuple over attributes of tuple over levels of (labels,) float64
         Pooled counts of all eligible cells, counted at each level.
+    of_units : tuple over attributes of tuple over levels of (units, labels) sparse
+        Pooled counts of each unit.
     units : (units, cells) sparse of 0 and 1
         What a row of `Against.weights` weighs: the eligible cells, or whole regions of them.
     graph : (cells, units) sparse float64 or None
@@ -96,6 +101,7 @@ class References:
     reference: Reference
     eligible: NDArray[np.bool_]
     overall: tuple[tuple[FloatArray, ...], ...]
+    of_units: Counted
     units: CSR
     graph: CSR | None
     rings: Rings
@@ -104,12 +110,17 @@ class References:
     def of(cls, table: Tabulation, policy: Policy) -> References:
         """The references of a policy over the cells of a table."""
         eligible = meets("k_min", table.persons, policy.k_min)
-        overall = tuple(
-            tuple(np.asarray(eligible.astype(float) @ level).ravel() for level in levels)
-            for levels in table.base.labels
-        )
         units, graph = _units(table, policy.reference, eligible)
-        return cls(table, policy.reference, eligible, overall, units, graph, Rings(table, eligible))
+        rings = Rings(table, eligible)
+        overall = _overall(table, eligible)
+        of_units = _of_units(table, policy.reference, units)
+        return cls(table, policy.reference, eligible, overall, of_units, units, graph, rings)
+
+    def relabelled(self, table: Tabulation) -> References:
+        """The same references over the same visits under other labels."""
+        overall = _overall(table, self.eligible)
+        of_units = _of_units(table, self.reference, self.units)
+        return replace(self, table=table, overall=overall, of_units=of_units)
 
     def of_zones(self, members: CSR) -> Against:
         """The reference of each zone: its scope, its persons and its weights; "none" when no cell is eligible.
@@ -143,14 +154,9 @@ class References:
 
     def pooled(self, against: Against, attribute: int, level: int, rows: slice) -> FloatArray:
         """Pooled counts of some zones' references at a level: (rows, labels); zero for scope "none"."""
-        base = self._unit_counts(attribute, level)
-        mix = np.asarray((against.weights[rows] @ base).todense(), dtype=float)
+        mix = _product(against.weights[rows], self.of_units[attribute][level])
         mix[against.scope[rows] == "global"] = self.overall[attribute][level]
         return mix
-
-    def _unit_counts(self, attribute: int, level: int) -> CSR:
-        counts = self.table.base.labels[attribute][level]
-        return self.units @ counts if isinstance(self.reference, Region) else counts
 
     def _steps(self) -> list[tuple[str, int]]:
         if isinstance(self.reference, Ring):
@@ -170,6 +176,31 @@ class References:
         if isinstance(self.reference, Region):
             return _present(members @ self.graph)
         return _outside(_largest(members, self.graph), members)
+
+
+def _overall(table: Tabulation, eligible: NDArray[np.bool_]) -> tuple[tuple[FloatArray, ...], ...]:
+    weight = eligible.astype(float)
+    return tuple(
+        tuple(np.asarray(weight @ level).ravel() for level in levels) for levels in table.base.labels
+    )
+
+
+def _of_units(table: Tabulation, reference: Reference, units: CSR) -> Counted:
+    if not isinstance(reference, Region):
+        return table.base.labels
+    return tuple(tuple(CSR(units @ level) for level in levels) for levels in table.base.labels)
+
+
+def _product(weights: CSR, counts: CSR) -> FloatArray:
+    """(zones, labels) ``weights @ counts``, by the counts that are used, written out where these are few."""
+    used = np.zeros(counts.shape[0], bool)
+    used[weights.indices] = True
+    rows = np.flatnonzero(used)
+    if len(rows) * counts.shape[1] > DENSE:
+        return np.asarray((weights @ counts).todense(), dtype=float)
+    at = (np.cumsum(used) - 1)[weights.indices]
+    some = CSR((weights.data, at, weights.indptr), shape=(weights.shape[0], len(rows)))
+    return np.asarray(some @ np.asarray(counts[rows].todense(), dtype=float))
 
 
 def _units(table: Tabulation, reference: Reference, eligible: NDArray[np.bool_]) -> tuple[CSR, CSR | None]:

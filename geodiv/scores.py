@@ -32,8 +32,9 @@ from .reference import Against, References
 from .tabulation import Counts, Tabulation
 from .verdicts import MEASURES, Believed, failed
 
-BLOCK = 4_000_000
-"""Numbers in a block of zones x values that is held dense at a time; it bounds memory, not results."""
+BLOCK = 500_000
+"""Numbers in a block of zones x values that is held dense at a time: few enough for a
+processor's cache. It bounds memory, not results."""
 
 NO_REFERENCE = "no_reference"
 

@@ -131,12 +131,7 @@ class Trial:
             for a, space in enumerate(self.table.spaces)
         ]
         table = self.table.relabelled(spaces)
-        before = self.judge.references
-        weight = before.eligible.astype(float)
-        overall = tuple(
-            tuple(np.asarray(weight @ level).ravel() for level in levels) for levels in table.base.labels
-        )
-        return replace(self.judge, table=table, references=replace(before, table=table, overall=overall))
+        return replace(self.judge, table=table, references=self.judge.references.relabelled(table))
 
     def fails_as_it_is(self) -> tuple[BoolArray, FloatArray]:
         """(eligible,) whether a cell fails at the finest level, and its effective count there."""
