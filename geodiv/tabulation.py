@@ -72,6 +72,25 @@ class Counts:
         )
 
 
+class Outlines:
+    """Outlines of the cells of a table: made when they are first asked for, and kept."""
+
+    def __init__(self, grid: Grid, keys: NDArray[Any]) -> None:
+        self._grid = grid
+        self._keys = keys
+        self._made: list[Any] = []
+
+    def get(self) -> Any:
+        """Shapely polygons, (cells,) object, not to be written to; None when the grid has none."""
+        if not self._made:
+            outlines = self._grid.geometry(self._keys)
+            if outlines is not None:
+                outlines = np.asarray(outlines, dtype=object).view()
+                outlines.flags.writeable = False
+            self._made.append(outlines)
+        return self._made[0]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulation:
     """Integer counts of people per occupied cell, and what it takes to count them again under a plan.
@@ -106,6 +125,10 @@ class Tabulation:
     engine: Engine
     contributions: Contributions = field(repr=False)
     adjacency: CSR = field(repr=False)
+    _outlines: Outlines = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_outlines", Outlines(self.grid, self.contributions.keys))
 
     @property
     def keys(self) -> NDArray[Any]:
@@ -188,7 +211,7 @@ class Tabulation:
 
     def geometry(self) -> Any:
         """Shapely polygons of the cells, (cells,) object, or None when the grid has none."""
-        return self.grid.geometry(self.keys)
+        return self._outlines.get()
 
     def _recount(self, members: CSR) -> Counts:
         row = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))

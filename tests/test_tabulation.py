@@ -264,3 +264,18 @@ def test_other_labels_are_counted_again() -> None:
     assert dense(other, level=1) == dense(second, level=1) == [[4, 0], [1, 0]]
     assert dense(first, level=1) == [[3, 4], [1, 0]]
     assert other.base.persons.tolist() == [4, 1]
+
+
+def test_outlines_are_made_once_and_cannot_be_written() -> None:
+    table = gd.tabulate(
+        pd.DataFrame({"lon": [2.35], "lat": [48.85], "person": ["p"], "activity": ["shop"]}),
+        grid=gd.H3Grid(9),
+        person="person",
+        attributes=[gd.Nominal("activity")],
+    )
+    outlines = table.geometry()
+    assert table.geometry() is outlines
+    assert outlines[0].equals(table.grid.geometry(table.keys)[0])
+    with pytest.raises(ValueError, match="read-only"):
+        outlines[0] = None
+    assert tabulate(frame([("c", "p", "shop")])).geometry() is None
