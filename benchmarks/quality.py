@@ -1,8 +1,13 @@
-"""How much map is left: the ladder against what else one could do with the same cells, gates and visits."""
+"""How much map is left: the ladder against what else one could do with the same cells, gates and visits.
+
+Every way gives a plan, and every plan is held to the same: no published zone fails when it is counted again by the code
+that verifies a release, and what is not published is safe as a group.
+"""
 
 from __future__ import annotations
 
-import sys
+import argparse
+import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,12 +16,18 @@ from typing import Any
 
 import h3
 import numpy as np
+import pandas as pd
+from city import write
 from scipy import sparse
 
 import geodiv as gd
 from geodiv.arrays import CSR, IntArray
-from geodiv.scores import Judge, Standing
+from geodiv.course import Course
+from geodiv.plan import Plan
+from geodiv.remedies.residual import Rest, protect_residual
+from geodiv.scores import Judge
 from geodiv.tabulation import Tabulation
+from geodiv.verify import verify
 
 COLUMNS = (
     "coverage",
@@ -24,81 +35,104 @@ COLUMNS = (
     "zones per eligible cell",
     "cells per zone",
     "persons at the finest level",
+    "bits lost: where",
+    "what",
+    "together",
 )
 
 
-def figures(table: Tabulation, judge: Judge, standing: Standing, rows: IntArray) -> tuple[float, ...]:
-    """The figures of a release that publishes these zones, each at its lowest passing levels."""
-    eligible, persons = judge.references.eligible, table.persons
-    cells = np.zeros(len(table.cells), bool)
-    cells[standing.counts.members[rows].indices] = True
-    kept = standing.counts.persons[rows]
-    finest = (standing.lowest[rows] == judge.start).all(axis=1)
+def figures(table: Tabulation, policy: gd.Policy, plan: Plan) -> tuple[float, ...]:
+    """The figures of the release of a plan, which must hold."""
+    verify(table, policy, plan)
+    eligible, persons, shown = table.persons >= policy.k_min, table.persons, ~plan.suppressed
+    counts = table.recount(plan).take(np.flatnonzero(shown[plan.zones]))
+    finest = (plan.level[plan.zones[shown[plan.zones]]] == plan.start).all(axis=1)
+    where, what = bits(table, plan)
     return (
-        float(persons[cells & eligible].sum() / max(persons[eligible].sum(), 1)),
-        float(persons[cells].sum() / max(persons.sum(), 1)),
-        len(rows) / max(int(eligible.sum()), 1),
-        float(standing.counts.sizes[rows].mean()) if len(rows) else np.nan,
-        float(kept[finest].sum() / max(kept.sum(), 1)),
+        float(persons[shown & eligible].sum() / max(persons[eligible].sum(), 1)),
+        float(persons[shown].sum() / max(persons.sum(), 1)),
+        len(counts.persons) / max(int(eligible.sum()), 1),
+        float(counts.sizes.mean()) if len(counts.persons) else np.nan,
+        float(counts.persons[finest].sum() / max(counts.persons.sum(), 1)),
+        where,
+        what,
+        where + what,
     )
 
 
-def ladders(table: Tabulation, policy: gd.Policy) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """The whole ladder, and each remedy with nothing but suppression beside it."""
-    for ladder in (
-        ["recode", "merge", "suppress"],
-        ["suppress"],
-        ["recode", "suppress"],
-        ["merge", "suppress"],
-    ):
-        judge = Judge.of(table, replace(policy, ladder=tuple(ladder)))
-        plan = gd.enforce(table, judge.policy).plan
-        standing = judge.standing(table.recount(plan))
-        yield (
-            " + ".join(ladder),
-            figures(table, judge, standing, np.flatnonzero(~plan.suppressed[plan.zones])),
-        )
+def bits(table: Tabulation, plan: Plan) -> tuple[float, float]:
+    """Bits of a contribution's cell, and of its value, that the map does not tell; the mean over the attributes.
+
+    The entropy of the cell given zone and label, and of the value given these and the cell. What is not published is
+    one zone with one label.
+    """
+    where, what = [], []
+    for attribute, space in enumerate(table.spaces):
+        base = table.base.labels[attribute][0].tocoo()
+        cell, value = base.coords
+        up = np.stack(space.up)
+        zone = np.where(plan.suppressed, -1, plan.zone)[cell]
+        label = np.where(zone < 0, -1, up[plan.level[cell, attribute], value])
+        n = pd.DataFrame({"zone": zone, "label": label, "cell": cell, "n": base.data.astype(float)})
+        shown = n.groupby(["zone", "label"])["n"].transform("sum")
+        inside = n.groupby(["zone", "label", "cell"])["n"].transform("sum")
+        where.append((n["n"] * np.log2(shown / inside)).sum() / max(n["n"].sum(), 1))
+        what.append((n["n"] * np.log2(inside / n["n"])).sum() / max(n["n"].sum(), 1))
+    return float(np.mean(where)), float(np.mean(what))
 
 
-def parents(table: Tabulation, policy: gd.Policy) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Cells that fail go into their H3 parent, with all of its cells; a parent that fails, into its own; two times."""
-    judge = Judge.of(table, replace(policy, residual=False))
-    ids = [h3.int_to_str(int(key)) for key in table.keys]
-    resolution = h3.get_resolution(ids[0])
-    above = [
-        np.unique([h3.cell_to_parent(i, resolution - up) for i in ids], return_inverse=True)[1]
-        for up in (1, 2)
-    ]
-    yield "H3 parents", _blocks(table, judge, above)
+def ladders(table: Tabulation, policy: gd.Policy, most: int) -> Iterator[tuple[str, Plan]]:
+    """The whole ladder, and each remedy with nothing but suppression beside it; and zones as large as others make."""
+    for remedies in ("recode merge suppress", "suppress", "recode suppress", "merge suppress"):
+        own = replace(policy, ladder=tuple(remedies.split()))  # type: ignore[arg-type]
+        yield remedies.replace(" ", " + "), gd.enforce(table, own).plan
+    yield (
+        f"recode + merge + suppress, {most} cells",
+        gd.enforce(table, replace(policy, max_members=most)).plan,
+    )
 
 
-def quadtree(table: Tabulation, policy: gd.Policy) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Squares that fail go into the block of four, then of sixteen."""
-    judge = Judge.of(table, replace(policy, residual=False))
-    x, y = np.array([(shape.bounds[0], shape.bounds[1]) for shape in table.geometry()]).T
-    side = table.grid.describe()["size"]
-    above = [
-        np.unique(np.stack([x // (side * block), y // (side * block)]), axis=1, return_inverse=True)[
-            1
-        ].ravel()
-        for block in (2, 4)
-    ]
-    yield "quadtree", _blocks(table, judge, above)
+def blocks(table: Tabulation) -> tuple[str, int, list[IntArray]]:
+    """The hierarchy over the cells: its name, the cells of its largest block, the block of each cell at two heights."""
+    if table.grid.kind == "h3":
+        ids = [h3.int_to_str(int(key)) for key in table.keys]
+        resolution = h3.get_resolution(ids[0])
+        parents = [[h3.cell_to_parent(i, resolution - up) for i in ids] for up in (1, 2)]
+        return "H3 parents", 49, [np.unique(p, return_inverse=True)[1] for p in parents]
+    points = np.array([(shape.centroid.x, shape.centroid.y) for shape in table.geometry()])
+    side = table.grid.describe().get("size") or float(
+        np.median([shape.area for shape in table.geometry()]) ** 0.5
+    )
+    squares = [points // (side * size) for size in (2, 4)]
+    return "quadtree", 16, [np.unique(s, axis=0, return_inverse=True)[1].ravel() for s in squares]
 
 
-def _blocks(table: Tabulation, judge: Judge, above: list[IntArray]) -> tuple[float, ...]:
+def hierarchy(table: Tabulation, policy: gd.Policy, most: int, above: list[IntArray]) -> Plan:
+    """Cells that fail go into their block, with all of its cells; a block that fails, into the next; two times.
+
+    A block of more than `most` occupied cells is not made.
+    """
+    judge = Judge.of(table, policy)
     block = np.arange(len(table.cells))
-    for blocks in above:
-        standing = judge.standing(table.count(_members(block)))
-        passes = np.zeros(len(table.cells), bool)
-        passes[np.unique(block)] = standing.clears
-        lost = np.unique(blocks[~passes[block]])
-        within = np.isin(blocks, lost)
-        first = np.full(int(blocks.max()) + 1, len(block))
-        np.minimum.at(first, blocks, np.arange(len(block)))
-        block = np.where(within, first[blocks], block)
-    standing = judge.standing(table.count(_members(block)))
-    return figures(table, judge, standing, np.flatnonzero(standing.clears))
+    for blocks_ in above:
+        sets = _members(block)
+        passes = np.zeros(len(block), bool)
+        passes[np.unique(block)] = judge.standing(table.count(sets)).clears
+        small = np.bincount(blocks_)[blocks_] <= most
+        within = np.isin(blocks_, np.unique(blocks_[~passes[block]])) & small
+        first = np.full(int(blocks_.max()) + 1, len(block))
+        np.minimum.at(first, blocks_, np.arange(len(block)))
+        block = np.where(within, first[blocks_], block)
+    sets = _members(block)
+    standing = judge.standing(table.count(sets))
+    levels = np.where(standing.clears[:, None], standing.lowest, judge.start)
+    plan = table.start(judge.start).publish(sets, levels)
+    course = Course.of(judge, plan.suppress(plan.zones[~standing.clears]))
+    rows = course.published
+    zones = course.situation.zones[rows]
+    if not policy.residual:
+        return course.plan
+    return protect_residual(Rest.of(judge), course.plan, zones, course.standing.counts.take(rows))
 
 
 def _members(block: IntArray) -> CSR:
@@ -106,6 +140,15 @@ def _members(block: IntArray) -> CSR:
     return CSR(
         sparse.coo_array((np.ones(len(block)), (row, np.arange(len(block)))), shape=(len(zones), len(block)))
     )
+
+
+def ways(table: Tabulation, policy: gd.Policy) -> Iterator[tuple[str, gd.Policy, Plan]]:
+    """Every way, the policy that it was held to, and its plan."""
+    name, most, above = blocks(table)
+    for called, plan in ladders(table, policy, most):
+        yield called, policy, plan
+    yield name, policy, hierarchy(table, policy, policy.max_members, above)
+    yield f"{name}, {most} cells", policy, hierarchy(table, policy, most, above)
 
 
 def policies() -> Iterator[tuple[str, gd.Policy]]:
@@ -121,10 +164,9 @@ def policies() -> Iterator[tuple[str, gd.Policy]]:
 def report(name: str, table: Tabulation) -> Iterator[str]:
     """One line a policy and way."""
     for title, policy in policies():
-        ways = [ladders, quadtree if table.grid.kind == "square" else parents]
-        for way in ways:
-            for called, found in way(table, policy):
-                yield f"| {name} | {title} | {called} | " + " | ".join(f"{x:.3f}" for x in found) + " |"
+        for called, held, plan in ways(table, policy):
+            found = " | ".join(f"{x:.3f}" for x in figures(table, held, plan))
+            yield f"| {name} | {title} | {called} | {found} |"
 
 
 def fixture() -> Iterator[tuple[str, Tabulation]]:
@@ -150,16 +192,30 @@ def fixture() -> Iterator[tuple[str, Tabulation]]:
 
 
 def main() -> None:
-    """The fixture city, and any file given as PATH POLICY.toml."""
+    """The fixture city, a larger synthetic one, and any files given."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--city", type=float, help="visits of the synthetic city; none unless given")
+    parser.add_argument(
+        "files", nargs="*", metavar="VISITS POLICY.toml", help="pairs of visits and their run"
+    )
+    asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    tables = list(fixture())
-    for path, run in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
-        tables.append((Path(path).stem, gd.read_run(run).tabulate(path)))
     print("| city | policy | way | " + " | ".join(COLUMNS) + " |")
     print("|---" * (len(COLUMNS) + 3) + "|")
-    for name, table in tables:
+    for name, table in tables(asked.city, asked.files):
         for line in report(name, table):
             print(line, flush=True)
+
+
+def tables(visits: float | None, files: list[str]) -> Iterator[tuple[str, Tabulation]]:
+    """Names and tables, one after the other."""
+    yield from fixture()
+    if visits:
+        with tempfile.TemporaryDirectory() as folder:
+            path = write(Path(folder), int(visits))
+            yield f"synthetic, {int(visits):,}", gd.read_run(path.with_name("policy.toml")).tabulate(path)
+    for path_, run in zip(files[::2], files[1::2], strict=True):
+        yield Path(path_).stem, gd.read_run(run).tabulate(path_)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .arrays import IntArray
+from .arrays import BoolArray
+from .course import Course
+from .ending import ending
 from .engines.protocol import Progress
 from .errors import NotConverged, listed
 from .plan import Plan
@@ -22,7 +24,6 @@ from .remedies.grow import grow
 from .remedies.merge import merge
 from .remedies.recode import recode
 from .remedies.release_level import release_levels
-from .remedies.residual import protect_residual
 from .remedies.situation import Situation
 from .remedies.suppress import suppress
 from .scores import Judge, score, score_rows
@@ -106,19 +107,19 @@ def enforce(
     >>> table = run.tabulate("fixtures/visits.parquet")
     >>> outcome = gd.enforce(table, run.policy)
     >>> outcome.release.metadata["remedies"]
-    {'publish': 55, 'publish_coarsened': 15, 'publish_merged': 7}
+    {'publish': 53, 'publish_coarsened': 12, 'publish_merged': 12}
     """
     judge, plan = _begin(table, policy)
-    plan, journal = _settle(judge, plan, progress)
+    course = _settled(Course.of(judge, plan), progress)
     if "merge" in policy.ladder:
-        plan, journal = _gather(judge, plan, journal)
-    if policy.residual and "suppress" in policy.ladder:
-        plan, journal = _residual(judge, plan, journal)
-    plan, journal = _or_alone(judge, _withhold(judge, plan), journal)
+        course = course.onto(grow(judge, course.plan, _published_cells(course)), "gather")
+    if progress:
+        progress("refine", 0, 1)
+    course = ending(course)
     if progress:
         progress("verify", 0, 1)
-    verify(table, policy, plan)
-    return _outcome(judge, plan, journal, publication or Publication(), run_text)
+    verify(table, policy, course.plan)
+    return _outcome(judge, course, publication or Publication(), run_text)
 
 
 def _begin(table: Tabulation, policy: Policy) -> tuple[Judge, Plan]:
@@ -128,23 +129,21 @@ def _begin(table: Tabulation, policy: Policy) -> tuple[Judge, Plan]:
     return judge, table.start(judge.start)
 
 
-def _settle(judge: Judge, plan: Plan, progress: Progress | None) -> tuple[Plan, list[dict[str, Any]]]:
+def _settled(course: Course, progress: Progress | None) -> Course:
     """Phase 1: the ladder, round after round, until a round finds nothing that fails."""
-    standing = judge.standing(judge.table.recount(plan))
-    journal: list[dict[str, Any]] = []
-    for number in range(1, judge.policy.max_rounds + 1):
+    policy = course.judge.policy
+    for number in range(1, policy.max_rounds + 1):
         if progress:
-            progress("remedy", number, judge.policy.max_rounds)
-        after = before = Situation.of(judge, standing, plan)
-        for remedy in judge.policy.ladder:
+            progress("remedy", number, policy.max_rounds)
+        after = before = course.situation
+        for remedy in policy.ladder:
             after = REMEDIES[remedy](after)
-        journal.append(_entry(number, "ladder", before, after.plan))
+        if before.failing.any() and _same(after.plan, course.plan):
+            raise _not_converged(before, f"the ladder {listed(policy.ladder)} cannot clear them")
+        course = course.onto(after.plan, "ladder", number)
         if not before.failing.any():
-            return plan, journal
-        if _same(after.plan, plan):
-            raise _not_converged(before, f"the ladder {listed(judge.policy.ladder)} cannot clear them")
-        plan, standing = after.plan, judge.restanding(after.plan, standing)
-    raise _not_converged(before, f"max_rounds = {judge.policy.max_rounds} is reached")
+            return course
+    raise _not_converged(before, f"max_rounds = {policy.max_rounds} is reached")
 
 
 def _not_converged(situation: Situation, why: str) -> NotConverged:
@@ -155,60 +154,9 @@ def _not_converged(situation: Situation, why: str) -> NotConverged:
     )
 
 
-def _gather(judge: Judge, plan: Plan, journal: list[dict[str, Any]]) -> tuple[Plan, list[dict[str, Any]]]:
-    """Phase 2: cells in no published zone gather."""
-    before = Situation.of(judge, judge.standing(judge.table.recount(plan)), plan)
-    grown = grow(judge, plan, published_cells(before))
-    return grown, [*journal, _entry(0, "gather", before, grown)]
-
-
-def _residual(judge: Judge, plan: Plan, journal: list[dict[str, Any]]) -> tuple[Plan, list[dict[str, Any]]]:
-    """What is not published must be safe as a group."""
-    before = Situation.of(judge, judge.standing(judge.table.recount(plan)), plan)
-    rows = published_rows(before)
-    kept = protect_residual(judge, plan, before.zones[rows], before.standing.counts.take(rows))
-    return kept, [*journal, _entry(0, "residual", before, kept)]
-
-
-def _withhold(judge: Judge, plan: Plan) -> Plan:
-    """Suppress whatever does not pass, cells below k among it."""
-    situation = Situation.of(judge, judge.standing(judge.table.recount(plan)), plan)
-    return plan.suppress(situation.zones[~situation.publishable])
-
-
-def _or_alone(judge: Judge, plan: Plan, journal: list[dict[str, Any]]) -> tuple[Plan, list[dict[str, Any]]]:
-    """The plan, or leaving out alone where that keeps more persons.
-
-    No remedy loses a zone that passes, but a merged zone can leave a lone failing cell behind, and the residual then
-    costs more than the merge brought; and one level for the whole release is chosen for each attribute by itself.
-    """
-    policy, table = judge.policy, judge.table
-    lost = policy.residual and journal[-1]["suppressed"] > 0
-    if policy.ladder[-1:] != ("suppress",) or not (lost or policy.recode_scope == "release"):
-        return plan, journal
-    own = Judge.of(table, replace(policy, ladder=("suppress",)))
-    alone = _withhold(own, table.start(own.start))
-    if policy.residual and _kept(own, alone) > _kept(own, plan):
-        alone, _ = _residual(own, alone, journal)
-    if _kept(own, alone) <= _kept(own, plan):
-        return plan, journal
-    before = Situation.of(own, own.standing(table.recount(table.start(own.start))), table.start(own.start))
-    return alone, [*journal, _entry(0, "alone", before, alone)]
-
-
-def _kept(judge: Judge, plan: Plan) -> int:
-    """(person, cell) pairs of the eligible cells that are published."""
-    return int(judge.table.persons[judge.references.eligible & ~plan.suppressed].sum())
-
-
-def published_rows(situation: Situation) -> IntArray:
-    """Rows of the zones that are published as the plan stands."""
-    return np.flatnonzero(situation.publishable & ~situation.plan.suppressed[situation.zones])
-
-
-def published_cells(situation: Situation) -> Any:
-    """(cells,) bool: cells of the zones that are published as the plan stands."""
-    members = situation.standing.counts.members[published_rows(situation)]
+def _published_cells(course: Course) -> BoolArray:
+    """(cells,) cells of the zones that are published as the plan stands."""
+    members = course.standing.counts.members[course.published]
     cells = np.zeros(members.shape[1], bool)
     cells[members.indices] = True
     return cells
@@ -222,29 +170,13 @@ def _same(a: Plan, b: Plan) -> bool:
     )
 
 
-def _entry(number: int, stage: str, before: Situation, plan: Plan) -> dict[str, Any]:
-    zones, old = before.zones, before.plan
-    alone = before.untouched_by(plan)
-    return {
-        "round": number or None,
-        "stage": stage,
-        "failing": int(before.failing.sum()),
-        "recoded": int(((plan.level != old.level).any(axis=1)[zones] & alone).sum()),
-        "merged": int((~alone).sum()),
-        "suppressed": int((plan.suppressed & ~old.suppressed)[zones].sum()),
-        "zones": len(plan.zones),
-    }
-
-
-def _outcome(
-    judge: Judge, plan: Plan, journal: list[dict[str, Any]], publication: Publication, run_text: str
-) -> Outcome:
-    table = judge.table
+def _outcome(judge: Judge, course: Course, publication: Publication, run_text: str) -> Outcome:
+    table, plan = judge.table, course.plan
     zones = plan.zones[~plan.suppressed[plan.zones]]
-    counts = table.recount(plan).take(np.flatnonzero(~plan.suppressed[plan.zones]))
+    counts = course.standing.counts.take(np.flatnonzero(~plan.suppressed[plan.zones]))
     ids = table.cells[zones]
     final = score_rows(judge, counts, ids, plan.level[zones])
-    rounds = sum(entry["stage"] == "ladder" for entry in journal)
+    rounds = sum(entry["stage"] == "ladder" for entry in course.journal)
     release = release_of(judge, plan, counts, rounds, publication, run_text)
     final["remedy"] = "publish"
     final["final_remedy"] = np.repeat(release.cells["remedy"].to_numpy(dtype=object), len(table.attributes))
@@ -254,7 +186,7 @@ def _outcome(
         release=release,
         scores=_with_fate(score(table, judge.policy), plan, table, counts, release),
         final_scores=final,
-        rounds=pd.DataFrame(journal, columns=columns).astype({"round": "Int64"}),
+        rounds=pd.DataFrame(course.journal, columns=columns).astype({"round": "Int64"}),
         plan=plan,
         table=table,
         policy=judge.policy,

@@ -62,7 +62,7 @@ class Plan:
         Parameters
         ----------
         groups : (groups, cells) sparse
-            Disjoint sets of cells; a zone is either whole inside one of them or outside all.
+            Disjoint sets of cells; a zone is either whole inside them, in one or several, or outside all.
         """
         zone, level, suppressed = self.zone.copy(), self.level.copy(), self.suppressed.copy()
         groups = CSR(groups)
@@ -72,6 +72,27 @@ class Plan:
         level[cells] = self.start
         suppressed[cells] = False
         return replace(self, zone=zone, level=level, suppressed=suppressed)
+
+    def publish(self, groups: CSR, levels: IntArray) -> Plan:
+        """A plan in which the cells of each row of `groups`, as for `merge`, are one zone at these levels.
+
+        Parameters
+        ----------
+        groups : (groups, cells) sparse
+        levels : (groups, attributes) int64
+        """
+        plan = self.merge(groups)
+        groups = CSR(groups)
+        groups.sort_indices()
+        first = groups.indices[groups.indptr[:-1]].astype(np.int64)
+        for attribute in range(levels.shape[1]):
+            plan = plan.recode(first, attribute, levels[:, attribute])
+        return plan
+
+    def dissolve(self) -> Plan:
+        """A plan in which each cell of a suppressed zone is a suppressed zone of its own."""
+        zone = np.where(self.suppressed, np.arange(len(self.zone)), self.zone)
+        return replace(self, zone=zone)
 
     def recode(self, zones: IntArray, attribute: int, levels: IntArray) -> Plan:
         """A plan in which these zones publish one attribute at these levels."""

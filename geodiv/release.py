@@ -241,7 +241,10 @@ def zone_geometry(table: Tabulation, counts: Counts) -> NDArray[np.object_] | No
 
 def _dissolved(groups: NDArray[np.object_]) -> NDArray[np.object_]:
     """(zones, cells) outlines -> (zones,) unions; borders that do not match to the last digit take the slower way."""
-    union = np.asarray(shapely.coverage_union_all(groups, axis=1), dtype=object)
+    try:
+        union = np.asarray(shapely.coverage_union_all(groups, axis=1), dtype=object)
+    except shapely.GEOSException:
+        return np.asarray(shapely.union_all(groups, axis=1), dtype=object)
     odd = np.flatnonzero(~shapely.is_valid(union))
     if len(odd):
         union[odd] = shapely.union_all(groups[odd], axis=1)

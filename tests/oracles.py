@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 MISSING = "(missing)"
@@ -472,6 +472,19 @@ class Zone:
 
 
 @dataclass(frozen=True)
+class Move:
+    """Zones that become others; moves are taken in the order of their keys."""
+
+    key: tuple[Any, ...]
+    old: frozenset[Zone]
+    new: frozenset[Zone]
+
+    @property
+    def cells(self) -> frozenset[str]:
+        return frozenset().union(*(z.members for z in self.new))
+
+
+@dataclass(frozen=True)
 class Remedies:
     """The fixed point over one table; ``tried`` are the levels that a zone may publish each attribute at."""
 
@@ -626,6 +639,147 @@ class Remedies:
                 return zones
             zones = zones - set(chosen) | {replace(z, suppressed=True) for z in chosen}
 
+    # --- refining: single moves, each of which makes one or two zones out of zones and cells that are not published
+
+    def refined(self, zones: Iterable[Zone], guarded: bool) -> set[Zone]:
+        """Single moves, kind after kind and from the first kind again after each change, until none is left."""
+        shown = {z for z in zones if self.passes(z)}
+        while True:
+            for moves in self.kinds(shown):
+                if taken := self.taken(shown, sorted(moves, key=lambda move: move.key), guarded):
+                    shown = shown.difference(*(m.old for m in taken)).union(*(m.new for m in taken))
+                    break
+            else:
+                return shown | {Zone(frozenset({c}), self.start, True) for c in self.dark(shown)}
+
+    def kinds(self, shown: set[Zone]) -> Iterable[list[Move]]:
+        """The moves of each kind, in the order of the kinds."""
+        yield self.publishing(shown, 1, 0)
+        if "merge" in self.t.policy["ladder"]:
+            yield self.publishing(shown, 1, 1)
+            yield self.splits(shown)
+            yield self.publishing(shown, 1, 2)
+            for joined in range(3):
+                yield self.publishing(shown, 2, joined)
+            yield self.exchanges(shown)
+
+    def dark(self, shown: Iterable[Zone]) -> list[str]:
+        return sorted(set(self.t.persons) - {cell for z in shown for cell in z.members})
+
+    def lost(self, zone: Zone) -> int:
+        """Coarseness: persons of each cell, summed, times the levels."""
+        return sum(len(self.t.persons[cell]) for cell in zone.members) * sum(zone.levels)
+
+    def publishing(self, shown: set[Zone], size: int, joined: int) -> list[Move]:
+        """One dark cell, or two that touch, become a zone, with none, one or two zones that hang together with them."""
+        t, dark = self.t, self.dark(shown)
+        groups = [frozenset(g) for g in combinations(dark, size) if self.together(frozenset(g))]
+        moves = []
+        for group in groups:
+            for others in combinations(sorted(shown, key=lambda z: z.id), joined):
+                union = group.union(*(z.members for z in others))
+                if len(union) > t.policy["max_members"] or not self.hang(group, others):
+                    continue
+                if zone := self.cleared(union):
+                    gain = sum(len(t.persons[cell]) for cell in group)
+                    added = self.lost(zone) - sum(map(self.lost, others))
+                    key = (-gain, added, sorted(group), [z.id for z in others])
+                    moves.append(Move(key, frozenset(others), frozenset({zone})))
+        return moves
+
+    def hang(self, group: frozenset[str], others: Sequence[Zone]) -> bool:
+        """Whether some zones and a group hang together, as wholes."""
+        reached, left = set(group), list(others)
+        while near := [z for z in left if z.members & self.t.neighbours(reached, 1)]:
+            reached |= near[0].members
+            left.remove(near[0])
+        return not left
+
+    def together(self, cells: frozenset[str]) -> bool:
+        """Whether some cells hang together."""
+        reached = {min(cells)}
+        while more := self.t.neighbours(reached, 1) & cells:
+            reached |= more
+        return reached == cells
+
+    def splits(self, shown: set[Zone]) -> list[Move]:
+        """Of each zone the least coarse cut in two, nowhere coarser than the zone, one part of three cells at most."""
+        moves = []
+        for zone in shown:
+            cuts = []
+            for size in range(1, 4):
+                for part in map(frozenset, combinations(sorted(zone.members), size)):
+                    other = zone.members - part
+                    if len(part) > len(other) or (len(part) == len(other) and zone.id in other):
+                        continue
+                    if not (self.together(part) and self.together(other)):
+                        continue
+                    halves = [self.cleared(part), self.cleared(other)]
+                    fine = [
+                        h
+                        for h in halves
+                        if h and all(x <= y for x, y in zip(h.levels, zone.levels, strict=True))
+                    ]
+                    if len(fine) == 2:
+                        lost = sum(map(self.lost, fine))
+                        cuts.append(Move((lost, sorted(part)), frozenset({zone}), frozenset(fine)))
+            moves += sorted(cuts, key=lambda move: move.key)[:1]
+        return moves
+
+    def exchanges(self, shown: set[Zone]) -> list[Move]:
+        """A member of one zone becomes one of another, where that makes the two less coarse together."""
+        moves = []
+        for zone in shown:
+            for cell in zone.members:
+                left = zone.members - {cell}
+                if not left or not self.together(left):
+                    continue
+                for other in shown - {zone}:
+                    if not other.members & self.t.neighbours({cell}, 1):
+                        continue
+                    grown = other.members | {cell}
+                    if len(grown) > self.t.policy["max_members"]:
+                        continue
+                    new = [self.cleared(left), self.cleared(grown)]
+                    if new[0] and new[1]:
+                        change = sum(self.lost(z) for z in new if z) - self.lost(zone) - self.lost(other)
+                        if change < 0:
+                            old, made = frozenset({zone, other}), frozenset(z for z in new if z)
+                            moves.append(Move((change, cell, other.id), old, made))
+        return moves
+
+    def taken(self, shown: set[Zone], moves: list[Move], guarded: bool) -> list[Move]:
+        """Moves in order, no cell twice; where the rest forbids all of these, the same without them."""
+        chosen: list[Move] = []
+        for move in moves:
+            if not any(move.cells & other.cells for other in chosen):
+                chosen.append(move)
+        if not guarded or not any(move.cells & set(self.dark(shown)) for move in chosen):
+            return chosen
+        return self.allowed(shown, chosen) or self.taken(
+            shown, [m for m in moves if m not in chosen], guarded
+        )
+
+    def allowed(self, shown: set[Zone], moves: list[Move]) -> list[Move]:
+        """All of the moves where the rest is safe after them, else what can be had of each half in turn."""
+        after = shown.difference(*(m.old for m in moves)).union(*(m.new for m in moves))
+        if self.residual_passes(after):
+            return moves
+        if len(moves) == 1:
+            return []
+        half = len(moves) // 2
+        first = self.allowed(shown, moves[:half])
+        shown = shown.difference(*(m.old for m in first)).union(*(m.new for m in first))
+        return first + self.allowed(shown, moves[half:])
+
+    def worth(self, zones: Iterable[Zone]) -> tuple[int, int, int, int]:
+        """Pairs of eligible cells in zones that pass, of all cells, zones, and coarseness, negative."""
+        t = self.t
+        shown = [z for z in zones if self.passes(z)]
+        pairs = {cell: len(t.persons[cell]) for z in shown for cell in z.members}
+        of_eligible = sum(n for cell, n in pairs.items() if cell in t.eligible)
+        return of_eligible, sum(pairs.values()), len(shown), -sum(map(self.lost, shown))
+
 
 def levels_tried(t: Table) -> list[list[int]]:
     """The levels at which a zone may publish each attribute."""
@@ -674,10 +828,7 @@ def enforce(t: Table) -> Outcome:
     ladder = t.policy["ladder"]
     if "merge" in ladder:
         zones = remedies.phase_2(zones)
-    if "suppress" in ladder:
-        zones = {z if remedies.passes(z) else replace(z, suppressed=True) for z in zones}
-        zones = remedies.residual(zones) if t.policy["residual"] else zones
-        remedies, zones = max((remedies, zones), leaving_out(t), key=lambda found: kept(*found))
+    remedies, zones = ending(remedies, zones)
     published = sorted((z for z in zones if remedies.passes(z)), key=lambda z: z.id)
     out = {cell for z in published for cell in z.members}
     before = scores(t)
@@ -708,18 +859,26 @@ def enforce(t: Table) -> Outcome:
     )
 
 
-def leaving_out(t: Table) -> tuple[Remedies, set[Zone]]:
-    """What suppressing alone would publish."""
-    alone = Remedies(t, [[declared.level] for declared in t.attributes])
-    zones = {Zone(frozenset({cell}), alone.start) for cell in t.persons}
-    zones = {z if alone.passes(z) else replace(z, suppressed=True) for z in zones}
-    return alone, alone.residual(zones) if t.policy["residual"] else zones
-
-
-def kept(remedies: Remedies, zones: Iterable[Zone]) -> int:
-    """(person, cell) pairs of eligible cells in the zones that pass."""
+def ending(remedies: Remedies, zones: set[Zone]) -> tuple[Remedies, set[Zone]]:
+    """The best way to finish: refined, then zones given up for the rest; or the other way round; or leaving out."""
     t = remedies.t
-    return sum(len(t.persons[c]) for z in zones if remedies.passes(z) for c in z.members & set(t.eligible))
+    zones = {z if remedies.passes(z) else replace(z, suppressed=True) for z in zones}
+    last = "suppress" in t.policy["ladder"]
+    guarded = t.policy["residual"] and last
+    found = remedies.refined(zones, False)
+    lost = guarded and remedies.residual(found) != found
+    if lost:
+        first = remedies.refined(remedies.residual(zones), True)
+        found = max(first, remedies.refined(remedies.residual(found), True), key=remedies.worth)
+    if last and (lost or t.policy["recode_scope"] == "release"):
+        alone = Remedies(t, [[declared.level] for declared in t.attributes])
+        few = {Zone(frozenset({cell}), alone.start) for cell in t.persons}
+        few = {z if alone.passes(z) else replace(z, suppressed=True) for z in few}
+        few = alone.residual(few) if t.policy["residual"] else few
+        if alone.worth(few) > remedies.worth(found):
+            remedies = alone if t.policy["recode_scope"] == "release" else remedies
+            return remedies, remedies.refined(few, t.policy["residual"])
+    return remedies, found
 
 
 def covered(t: Table, out: set[str], cells: Iterable[str]) -> float:

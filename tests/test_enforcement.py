@@ -189,9 +189,10 @@ def test_rounds_are_told_stage_by_stage(outcome: gd.Outcome) -> None:
         "suppressed",
         "zones",
     ]
-    assert rounds["stage"].tolist() == ["ladder", "ladder", "gather"]
+    assert rounds["stage"].tolist() == ["ladder", "ladder", "gather", "refine"]
     assert rounds.iloc[0].tolist() == [1, "ladder", 3, 0, 2, 1, 4]
     assert rounds.iloc[1].tolist() == [2, "ladder", 0, 0, 0, 0, 4]
+    assert rounds.iloc[3].tolist()[1:] == ["refine", 0, 0, 0, 0, 4]
     assert outcome.release.metadata["rounds"] == 2
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count, product
 from typing import Any
@@ -354,15 +355,23 @@ def test_recoding_raises_to_the_lowest_passing_level_and_a_union_starts_again() 
     assert score_of(t, "c-58")["remedy"] == "publish_coarsened"
     assert ("c-58", (1,)) in published(run(t))
     merged = table(CITY, line(["c-41", "c-58", "c-72"]), APPOINTMENT, l_min=3, residual=False)
-    assert published(run(merged)) == {("c-58 c-72", (0,))}
+    assert published(run(merged)) == {("c-41 c-58 c-72", (0,))}
+    assert published(run(replace(merged, policy={**merged.policy, "max_members": 2}))) == {
+        ("c-58 c-72", (0,))
+    }
 
 
 def test_phase_2_grows_what_was_left() -> None:
     cells = {"p": {"a": 4}, "q": {"b": 5}, "r": {"c": 3}, "s": {"a": 2}}
-    outcome = run(table(cells, line("pqrs"), l_min=1.8))
-    assert (published(outcome), outcome.rounds) == ({("p q r", (0,))}, 1)
+    t = table(cells, line("pqrs"), l_min=1.8)
+    remedies = Remedies(t, oracles.levels_tried(t))
+    grown = remedies.phase_2(remedies.phase_1()[0])
+    assert {z.members for z in grown if remedies.passes(z)} == {frozenset("pqr")}
+    outcome = run(t)
+    assert (published(outcome), outcome.rounds) == ({("p q r s", (0,))}, 1)
     assert math.isnan(outcome.coverage)
-    assert outcome.coverage_all == pytest.approx(12 / 14)
+    assert outcome.coverage_all == 1
+    assert run(table(cells, line("pqrs"), l_min=1.8, max_members=3)).coverage_all == pytest.approx(12 / 14)
     assert run(table(cells, line("pqrs"), max_members=2)).published == frozenset()
 
 

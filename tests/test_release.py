@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import geopandas as gpd
 import h3
 import numpy as np
 import pandas as pd
@@ -198,6 +199,19 @@ def test_a_zone_has_the_outline_of_its_members(town: gd.Release) -> None:
 
 
 # --- the metadata ---------------------------------------------------------------------------------------------
+
+
+def test_zones_whose_corners_do_not_meet_are_dissolved_too() -> None:
+    """A corner of the small square lies on an edge of the large one: no clean coverage, and yet one outline."""
+    squares = [shapely.box(0, 0, 2000, 2000), shapely.box(2000, 0, 3000, 1000)]
+    layer = gpd.GeoDataFrame({"zone": ["large", "small"]}, geometry=squares, crs="EPSG:3067")
+    source = visits({"large": {"a": 6}, "small": {"b": 6}})
+    grid = gd.ZoneGrid(layer, id="zone", column="cell")
+    table = gd.tabulate(source, grid=grid, person="person", attributes=[gd.Nominal("activity")])
+    cells = gd.enforce(table, gd.Policy(k_min=4, l_min=2)).release.cells
+    assert cells["members"].tolist() == ["large small"]
+    assert cells.geometry.area.tolist() == [5_000_000]
+    assert shapely.get_num_geometries(cells.geometry.to_numpy()).tolist() == [1]
 
 
 def test_the_metadata_are_plain_values(town: gd.Release) -> None:

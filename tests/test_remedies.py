@@ -8,9 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from crowds import FAR, ROW, tabulate, visits
+from scipy import sparse
 
 import geodiv as gd
 from geodiv.enforcement import REMEDIES
+from geodiv.remedies.grow import grow
+from geodiv.remedies.refine import refine
+from geodiv.remedies.residual import Rest
 from geodiv.remedies.situation import Situation
 from geodiv.scores import Judge
 
@@ -242,6 +246,18 @@ def test_suppressing_alone_publishes_what_passes() -> None:
 # --- cells that gather ----------------------------------------------------------------------------------------
 
 
+def gathered(counts: Any, *known: str, **policy: Any) -> set[str]:
+    """Zones of k persons after gathering alone, some cells being published already."""
+    table = tabulate(counts)
+    judge = Judge.of(table, gd.Policy(residual=False, **policy))
+    plan = grow(judge, table.start(), np.isin(table.cells, known))
+    zones = [table.cells[plan.zone == zone] for zone in plan.zones]
+    enough = table.recount(plan).persons >= judge.policy.k_min
+    return {
+        "".join(sorted(LETTERS[c] for c in zone)) for zone, held in zip(zones, enough, strict=True) if held
+    }
+
+
 def test_cells_below_k_gather() -> None:
     counts = {A: {"a": 3, "b": 3}, B: {"a": 3, "b": 3}, C: {"b": 4}}
     outcome = run(counts, k_min=10, l_min=1.9, max_members=2)
@@ -256,17 +272,17 @@ def test_a_gathering_zone_takes_the_cell_that_adds_most_persons(known: str, new:
     rows += [(new, f"q{i}", "ab"[i % 2]) for i in range(4)]
     source = pd.DataFrame(rows, columns=["cell", "person", "activity"])
     zone = "".join(sorted(LETTERS[cell] for cell in (B, new)))
-    assert published(run(source, k_min=10, l_min=1.8, max_members=3)) == {zone: (0,)}
+    assert published(run(source, k_min=10, l_min=1.8, max_members=2)) == {zone: (0,)}
 
 
 def test_gathering_stops_as_soon_as_it_passes() -> None:
     counts = {A: {"a": 4, "b": 5}, B: {"a": 2, "b": 2}, C: {"a": 2, "b": 1}}
-    assert published(run(counts, k_min=10, l_min=1.9)) == {"AB": (0,)}
+    assert gathered(counts, k_min=10, l_min=1.9) == {"AB"}
 
 
 def test_gathering_touches_no_published_zone() -> None:
     counts = {A: {"a": 5, "b": 5}, B: {"a": 1, "b": 2}}
-    assert published(run(counts, k_min=10, l_min=1.9)) == {"A": (0,)}
+    assert gathered(counts, A, k_min=10, l_min=1.9) == {"A"}
 
 
 def test_gathering_needs_merge_on_the_ladder() -> None:
@@ -368,7 +384,7 @@ def test_a_merge_that_leaves_a_lone_failing_cell_behind_is_not_made() -> None:
     assert published(run(counts, l_min=1.9)) == {"AB": (0,)}
     outcome = run(counts, l_min=1.9, residual=True)
     assert published(outcome) == {"A": (0,)}
-    assert outcome.rounds["stage"].tolist()[-1] == "alone"
+    assert outcome.rounds["stage"].tolist()[-2:] == ["residual", "refine"]
 
 
 def test_one_level_for_all_is_not_taken_where_it_loses_more() -> None:
@@ -379,6 +395,115 @@ def test_one_level_for_all_is_not_taken_where_it_loses_more() -> None:
     attributes = [gd.Nominal("activity", taxonomy, gates={"l_min": 2.5}), gd.Nominal("second")]
     outcome = run(rows, *attributes, incidence_max=0.8, recode_scope="release")
     assert published(outcome) == {"A": (0, 0)}
+    assert outcome.rounds["stage"].tolist()[-2:] == ["alone", "refine"]
+
+
+# --- single moves at the end ----------------------------------------------------------------------------------
+
+
+def test_a_cell_below_k_joins_the_zone_beside_it() -> None:
+    counts = {A: {"a": 5, "b": 5}, B: {"a": 1, "b": 2}}
+    outcome = run(counts, k_min=10, l_min=1.9)
+    assert published(outcome) == {"AB": (0,)}
+    assert outcome.rounds["stage"].tolist() == ["ladder", "gather", "refine"]
+    assert published(run(counts, k_min=10, l_min=1.9, max_members=1)) == {"A": (0,)}
+    assert published(run(counts, k_min=10, l_min=1.9, ladder=["recode", "suppress"])) == {"A": (0,)}
+
+
+def test_a_cell_joins_two_zones_where_one_cannot_hold_it() -> None:
+    """Fourteen `a` are too many for B, and not for B and C together."""
+    counts = {A: {"a": 14}, B: {"a": 5, "b": 9}, C: {"a": 5, "b": 9}}
+    assert published(run(counts, l_min=1.9, max_members=2)) == {"B": (0,), "C": (0,)}
+    assert published(run(counts, l_min=1.9)) == {"ABC": (0,)}
+
+
+def test_two_cells_that_touch_join_together() -> None:
+    """B alone is too much for C, and A, which would make up for it, touches B only."""
+    counts = {A: {"b": 3}, B: {"a": 3}, C: {"a": 9, "b": 9}}
+    assert published(run(counts, k_min=10, l_min=1.99, max_members=2)) == {"C": (0,)}
+    assert published(run(counts, k_min=10, l_min=1.99)) == {"ABC": (0,)}
+
+
+def refined(table: gd.Tabulation, plan: gd.Plan, rest: bool = False, **policy: Any) -> gd.Plan:
+    judge = Judge.of(table, gd.Policy(**{"k_min": 4, **policy}))
+    return refine(judge, plan, Rest.of(judge) if rest else None)
+
+
+def joined(table: gd.Tabulation, *zones: str, dark: str = "") -> gd.Plan:
+    """A plan of zones, written by the letters of their cells, the rest by themselves and some suppressed."""
+    ids = {letter: cell for cell, letter in LETTERS.items()}
+    plan = table.start()
+    for zone in zones:
+        at = np.flatnonzero(np.isin(table.cells, [ids[x] for x in zone]))
+        plan = plan.merge(
+            sparse.csr_array((np.ones(len(at)), ([0] * len(at), at)), shape=(1, len(table.cells)))
+        )
+    return plan.suppress(plan.zone[np.flatnonzero(np.isin(table.cells, [ids[x] for x in dark]))])
+
+
+def zones_of(table: gd.Tabulation, plan: gd.Plan) -> set[str]:
+    shown = plan.zones[~plan.suppressed[plan.zones]]
+    names = [[LETTERS[c] for c in table.cells[plan.zone == zone]] for zone in shown]
+    return {"".join(sorted(name)) for name in names}
+
+
+def test_a_zone_of_two_that_pass_falls_apart_and_one_of_less_does_not() -> None:
+    table = tabulate({A: {"a": 4, "b": 4}, B: {"a": 6}, C: {"b": 6}, D: {"a": 4, "b": 4}})
+    plan = joined(table, "ABCD")
+    assert zones_of(table, refined(table, plan, l_min=1.9)) == {"A", "BC", "D"}
+    assert zones_of(table, refined(table, plan, l_min=1.9, ladder=["recode", "suppress"])) == {"ABCD"}
+
+
+def test_a_split_never_makes_a_part_coarser() -> None:
+    table = tabulate({A: {"a": 4, "b": 4}, B: {"c": 4, "d": 4}}, gd.Nominal("activity", EVEN))
+    plan = joined(table, "AB")
+    assert zones_of(table, refined(table, plan, l_min=3)) == {"AB"}
+    assert zones_of(table, refined(table, plan.recode(plan.zones, 0, np.ones(1, int)), l_min=1.9)) == {
+        "A",
+        "B",
+    }
+
+
+def test_a_member_changes_its_zone_where_that_is_finer() -> None:
+    """A is coarse by itself; B gives it what it lacks, and C can do without B."""
+    counts = {A: {"a": 9, "b": 9}, B: {"c": 5, "d": 5}, C: {"a": 9, "b": 9, "c": 9, "d": 9}}
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, "BC")
+    a = np.flatnonzero(table.cells == A)
+    plan = plan.recode(a, 0, np.ones(1, int))
+    after = refined(table, plan, l_min=3)
+    assert zones_of(table, after) == {"AB", "C"}
+    assert (after.level == 0).all()
+
+
+def test_a_move_that_leaves_an_unsafe_rest_is_not_made() -> None:
+    """A could join B, and C be published; then F alone would be left, and be known."""
+    table = tabulate({A: {"a": 6}, B: {"a": 4, "b": 9}, C: {"a": 6, "b": 6}, FAR: {"b": 7}})
+    plan = joined(table, dark="ACF")
+    assert zones_of(table, refined(table, plan, l_min=1.8)) == {"AB", "C"}
+    assert zones_of(table, refined(table, plan, rest=True, l_min=1.8)) == {"B", "C"}
+
+
+def test_all_that_are_left_may_go_together_where_one_may_not() -> None:
+    """A or C alone would leave the other alone; both leave nobody."""
+    table = tabulate({A: {"a": 6, "b": 6}, B: {"a": 9, "b": 9}, C: {"a": 6, "b": 6}})
+    plan = joined(table, dark="AC")
+    assert zones_of(table, refined(table, plan, rest=True, l_min=1.9)) == {"A", "B", "C"}
+
+
+def test_cells_of_a_suppressed_zone_are_taken_one_by_one() -> None:
+    table = tabulate({A: {"a": 6, "b": 6}, B: {"a": 9}, FAR: {"a": 5}})
+    plan = joined(table, "AB", dark="ABF")
+    assert zones_of(table, refined(table, plan, rest=True, l_min=1.9)) == set()
+    assert zones_of(table, refined(table, plan, rest=False, l_min=1.99)) == {"A"}
+
+
+def test_refining_what_was_refined_changes_nothing() -> None:
+    table = tabulate({A: {"a": 4, "b": 4}, B: {"a": 6}, C: {"b": 6}, D: {"a": 2, "b": 1}})
+    plan = refined(table, joined(table, "ABC", dark="D"), l_min=1.8)
+    again = refined(table, plan, l_min=1.8)
+    assert (again.zone == plan.zone).all()
+    assert (again.level == plan.level).all()
 
 
 def test_row_of_cells_is_what_these_tests_take_it_for() -> None:

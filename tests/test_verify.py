@@ -22,7 +22,7 @@ from geodiv.verify import broken_zones, verify
 TAXONOMY = gd.Taxonomy([("a", "x"), ("b", "y"), ("c", "x"), ("d", "y")])
 COUNTS = {
     CENTRE: {"a": 5, "b": 5}, ROW[1]: {"a": 9}, ROW[3]: {"a": 4, "b": 4, "c": 4, "d": 4},
-    ROW[4]: {"b": 2}, FAR: {"c": 9, "d": 1},
+    ROW[5]: {"b": 2}, FAR: {"c": 9, "d": 1},
 }  # fmt: skip
 POLICY = gd.Policy(k_min=4, l_min=2.3, incidence_max=0.8)
 
@@ -46,7 +46,7 @@ def test_the_plan_of_an_outcome_holds(outcome: gd.Outcome) -> None:
 
 
 def test_a_failing_zone_that_is_let_through_is_caught(outcome: gd.Outcome) -> None:
-    for cell in (FAR, ROW[4]):
+    for cell in (FAR, ROW[5]):
         suppressed = outcome.plan.suppressed.copy()
         assert suppressed[at(outcome, cell)]
         suppressed[at(outcome, cell)] = False

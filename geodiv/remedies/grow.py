@@ -64,7 +64,7 @@ def grow(judge: Judge, plan: Plan, published: BoolArray) -> Plan:
     grown = _grow(judge, free, waiting)
     while len(waiting):
         settled, chosen = _settle(judge, free, waiting, grown)
-        plan = _publish(plan, grown, chosen)
+        plan = plan.publish(_sets(grown.path[chosen], len(plan.zone)), grown.levels[chosen])
         free[grown.path[chosen][grown.path[chosen] >= 0]] = False
         left = ~settled & free[waiting]
         waiting, grown = waiting[left], grown.take(left)
@@ -169,12 +169,3 @@ def _surroundings(neighbours: CSR, free: BoolArray, seed: int, steps: int) -> se
         edge = [c for c in near - found if free[c]]
         found.update(edge)
     return found
-
-
-def _publish(plan: Plan, grown: Grown, chosen: IntArray) -> Plan:
-    groups = _sets(grown.path[chosen], len(plan.zone))
-    plan = plan.merge(groups)
-    first = groups.indices[groups.indptr[:-1]].astype(np.int64)
-    for attribute in range(grown.levels.shape[1]):
-        plan = plan.recode(first, attribute, grown.levels[chosen, attribute])
-    return plan

@@ -28,10 +28,7 @@ def merge(situation: Situation) -> Situation:
     waiting[zone] = True
     chosen = _pairs(situation, zone, partner, levels.sum(axis=1))
     waiting[zone[chosen]] = waiting[partner[chosen]] = False
-    plan = situation.plan.merge(unions[found[chosen]])
-    first = unions.indices[unions.indptr[found[chosen]]].astype(np.int64)
-    for attribute in range(levels.shape[1]):
-        plan = plan.recode(first, attribute, levels[chosen, attribute])
+    plan = situation.plan.publish(CSR(unions[found[chosen]]), levels[chosen])
     return replace(situation, plan=plan, waiting=waiting)
 
 

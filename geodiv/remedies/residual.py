@@ -73,7 +73,7 @@ class Rest:
         return np.asarray(meets("tier_incidence_max", touched, max(ceiling, everywhere)))
 
 
-def protect_residual(judge: Judge, plan: Plan, published: IntArray, counts: Counts) -> Plan:
+def protect_residual(rest: Rest, plan: Plan, published: IntArray, counts: Counts) -> Plan:
     """Suppress zones until the eligible cells that are not published are safe as a group.
 
     The zone with the fewest persons among those that make the rest safe goes, else the one with the fewest persons
@@ -81,15 +81,14 @@ def protect_residual(judge: Judge, plan: Plan, published: IntArray, counts: Coun
 
     Parameters
     ----------
-    judge : Judge
+    rest : Rest
     plan : Plan
     published : (zones,) int64
         Positions of the published zones' smallest members.
     counts : Counts
         Of these zones, in the same order.
     """
-    rest = Rest.of(judge)
-    eligible = judge.references.eligible.astype(float)
+    eligible = rest.judge.references.eligible.astype(float)
     held = CSR(counts.members.multiply(eligible[None, :]))
     useful = np.flatnonzero(np.diff(_clean(held).indptr) > 0)
     useful = useful[np.lexsort((published[useful], counts.persons[useful]))]
