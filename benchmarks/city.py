@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,11 @@ def city(visits: int, seed: int = 1) -> pa.Table:
         Rows; there are visits / 20 persons and visits / 10 places.
     seed : int
     """
+    return next(parts(visits, 1, seed))
+
+
+def parts(visits: int, number: int, seed: int = 1) -> Iterator[pa.Table]:
+    """The visits of a city as so many tables of about the same length: any person may be in any of them."""
     rng = np.random.default_rng(seed)
     persons, places = max(visits // 20, 1), max(visits // 10, 1)
     districts = max(places // 2000, 4)
@@ -34,29 +41,37 @@ def city(visits: int, seed: int = 1) -> pa.Table:
     category = (rng.random(places)[:, None] > cut[:, :-1]).sum(axis=1)
     lon = 2.35 + x[at] + rng.normal(0, 0.012, places)
     lat = 48.85 + (y[at] + rng.normal(0, 0.012, places)) * 0.66
-    person = (persons * rng.random(visits) ** 1.5).astype(np.int64)
-    home = rng.integers(0, districts, persons)
-    where = np.where(rng.random(visits) < 0.6, home[person], rng.integers(0, districts, visits))
-    room = np.maximum(start[where + 1] - start[where], 1)
-    place = np.minimum(start[where] + (rng.random(visits) * room).astype(np.int64), places - 1)
     names = pa.array([f"p{i:07d}" for i in range(persons)])
     labels = pa.array([f"category {i:02d}" for i in range(CATEGORIES)])
-    return pa.table(
-        {
-            "person_id": names.take(pa.array(person)),
-            "lon": lon[place],
-            "lat": lat[place],
-            "category": labels.take(pa.array(category[place])),
-        }
-    )
+    home = None
+    for rows in np.diff(np.linspace(0, visits, number + 1).astype(np.int64)):
+        person = (persons * rng.random(rows) ** 1.5).astype(np.int64)
+        home = rng.integers(0, districts, persons) if home is None else home
+        where = np.where(rng.random(rows) < 0.6, home[person], rng.integers(0, districts, rows))
+        room = np.maximum(start[where + 1] - start[where], 1)
+        place = np.minimum(start[where] + (rng.random(rows) * room).astype(np.int64), places - 1)
+        yield pa.table(
+            {
+                "person_id": names.take(pa.array(person)),
+                "lon": lon[place],
+                "lat": lat[place],
+                "category": labels.take(pa.array(category[place])),
+            }
+        )
 
 
-def write(folder: Path, visits: int) -> Path:
-    """The Parquet file of a city of this size, made once, with its taxonomy and policy beside it."""
+def write(folder: Path, visits: int, files: int = 1) -> Path:
+    """The city of this size, made once, with its taxonomy and policy beside it: a file, or a folder of files."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"city-{visits}.parquet"
+    path = folder / (f"city-{visits}.parquet" if files == 1 else f"city-{visits}-in-{files}")
     if not path.exists():
-        pq.write_table(city(visits), path)
+        made = path.with_name(f"{path.name}.part")
+        shutil.rmtree(made, ignore_errors=True)
+        if files > 1:
+            made.mkdir()
+        for i, table in enumerate(parts(visits, files)):
+            pq.write_table(table, made if files == 1 else made / f"{i:03}.parquet")
+        made.rename(path)
     rows = [f"category {i:02d},class {i % CLASSES}" for i in range(CATEGORIES)]
     (folder / "taxonomy.csv").write_text("\n".join(["value,level1", *rows]) + "\n", encoding="utf-8")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
@@ -89,4 +104,4 @@ min_persons = 30
 """
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), int(float(sys.argv[2])))
+    write(Path(sys.argv[1]), int(float(sys.argv[2])), *map(int, sys.argv[3:]))

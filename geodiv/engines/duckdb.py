@@ -19,12 +19,22 @@ from ..arrays import IntArray
 from ..errors import SourceError, UsageError
 from ..intake import VisitSpec, check
 from . import statements
+from .background import in_background
 from .feed import Feed
 from .folder import checked_folder, private_folder, remove_folder
 from .partner import partner
 from .protocol import Contributions, Groups, Pairs, Progress
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]i?B", re.IGNORECASE)
+_REASONS = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "Permission denied",
+    "Read-only file system",
+    "No such file or directory",
+)
+"""What the system says of a file that cannot be written, as it stands in DuckDB's messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,12 +166,22 @@ class _Store:
     def run(self, statement: str, **tables: Any) -> None:
         """Run a statement; `tables` are Arrow tables or readers that it names."""
         with self._cursor(tables) as cursor:
-            cursor.execute(statement)
+            in_background(lambda: cursor.execute(statement), cursor.interrupt)
+
+    def stream(self, statement: str, feed: Feed) -> None:
+        """Run a statement on the table ``visits``, while these are read."""
+        with self._cursor({}) as cursor:
+
+            def consume(visits: pa.RecordBatchReader) -> None:
+                cursor.register("visits", visits)
+                cursor.execute(statement)
+
+            feed.to(consume, cursor.interrupt)
 
     def rows(self, statement: str, mapping: pa.Table | None = None) -> dict[str, NDArray[np.int64]]:
         """The columns of what a statement gives: (rows,) int64 each."""
         with self._cursor({} if mapping is None else {"mapping": mapping}) as cursor:
-            found = cursor.execute(statement).fetchnumpy()
+            found = in_background(lambda: cursor.execute(statement).fetchnumpy(), cursor.interrupt)
         return {name: np.asarray(column).astype(np.int64) for name, column in found.items()}
 
     @contextmanager
@@ -182,40 +202,34 @@ class _Store:
         duckdb = partner("duckdb", "duckdb")
         try:
             yield
-        except duckdb.OutOfMemoryException as error:
-            limit = self._engine.memory_limit or "four fifths of the memory"
-            raise SourceError(
-                f"engine 'duckdb': the contributions need more than memory limit ({limit}) and spill folder "
-                f"('{self._engine.folder}') have room for. Give more memory, fewer threads, or a folder with space."
-            ) from error
-        except duckdb.InterruptException as error:
-            raise KeyboardInterrupt from error
-        except duckdb.IOException as error:
-            raise SourceError(
-                f"engine 'duckdb': expected to write to the spill folder '{self._engine.folder}', got: "
-                f"{_reason(str(error))}. Free some space there, or name another folder."
-            ) from error
         except duckdb.Error as error:
-            raise SourceError(
-                f"engine 'duckdb': counting failed ({type(error).__name__}). "
-                "Use the memory engine, and report this with the versions in use."
-            ) from error
-        except RuntimeError as error:
-            if "interrupted" in str(error):  # Ctrl-C
-                raise KeyboardInterrupt from error
-            raise
+            raise self._spoken(error) from error
 
-
-def _reason(text: str) -> str:
-    """What the system said, of a message that may name files."""
-    known = ("No space left on device", "File too large", "Permission denied", "Disk quota exceeded")
-    return next((reason for reason in known if reason in text), "an error of the file system")
+    def _spoken(self, error: Exception) -> SourceError:
+        folder = self._engine.folder
+        reason = next((reason for reason in _REASONS if reason in str(error)), None)
+        duckdb = partner("duckdb", "duckdb")
+        if reason is None and isinstance(error, duckdb.OutOfMemoryException):
+            limit = self._engine.memory_limit or "four fifths of the memory"
+            return SourceError(
+                f"engine 'duckdb': the contributions need more than memory limit ({limit}) and spill folder "
+                f"('{folder}') have room for. Give more memory, fewer threads, or a folder with more space."
+            )
+        if reason is not None or isinstance(error, duckdb.IOException):
+            return SourceError(
+                f"engine 'duckdb': expected to write to the spill folder '{folder}', got: "
+                f"{reason or 'an error of the file system'}. Free some space there, or name another folder."
+            )
+        return SourceError(
+            f"engine 'duckdb': counting failed ({type(error).__name__}). "
+            "Use the memory engine, and report this with the versions in use."
+        )
 
 
 def _reduced(store: _Store, feed: Feed, spec: VisitSpec, progress: Progress | None) -> Contributions:
     attributes = len(spec.attributes)
     reduced = f"CREATE TABLE reduced AS {statements.distinct(attributes)}"
-    feed.to(lambda visits: store.run(reduced, visits=visits))
+    store.stream(reduced, feed)
     check(feed.intake, spec)
     if progress:
         progress("read", feed.intake.rows, feed.intake.rows)

@@ -7,13 +7,15 @@ home; who counts them runs in a thread beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from queue import Full, Queue
 from typing import Any
 
 import pyarrow as pa
 
 from ..intake import Intake, VisitSpec, batches
+from .background import in_background
 from .codes import CellCodes, ValueCodes
 from .protocol import Progress
 from .statements import columns
@@ -49,25 +51,32 @@ class Feed:
         self.values = tuple(ValueCodes(attribute) for attribute in spec.attributes)
         self.intake = Intake(rows=0, counted=0)
 
-    def to(self, consume: Callable[[pa.RecordBatchReader], None]) -> None:
-        """Read the visits for `consume`, which runs in another thread until its reader ends.
+    def to(self, consume: Callable[[pa.RecordBatchReader], None], cancel: Callable[[], None]) -> None:
+        """Read the visits for who counts them. An error on either side ends the other and is raised.
 
-        The reader gives cell and a value of each attribute as int32 codes, and the person as text. An error on either
-        side ends the other and is raised.
+        Parameters
+        ----------
+        consume : callable
+            Called in another thread with a reader of cell and a value of each attribute as int32 codes, and the
+            person as text.
+        cancel : callable
+            Makes `consume` end early; see `in_background`.
         """
         handed: Queue[Any] = Queue(maxsize=1)
         reader = pa.RecordBatchReader.from_batches(self._schema, _taken(handed))
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            consumed = pool.submit(consume, reader)
-            last = _STOP
-            try:
-                for batch in self._batches():
-                    if not _put(handed, batch, consumed):
-                        break
-                last = _END
-            finally:
-                _put(handed, last, consumed)
-            consumed.result()
+
+        def end() -> None:
+            with suppress(Full):
+                handed.put_nowait(_STOP)
+            cancel()
+
+        def read(consumed: Future[None]) -> None:
+            for batch in self._batches():
+                if not _put(handed, batch, consumed):
+                    return
+            _put(handed, _END, consumed)
+
+        in_background(lambda: consume(reader), end, read)
 
     @property
     def _schema(self) -> pa.Schema:
@@ -93,11 +102,9 @@ def _taken(handed: Queue[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _put(handed: Queue[Any], batch: Any, consumed: Future[None]) -> bool:
-    """Hand a batch over; False when nobody takes any more."""
+    """Hand a batch over, waiting for room; False when nobody takes any more."""
     while not consumed.done():
-        try:
+        with suppress(Full):
             handed.put(batch, timeout=_PATIENCE)
-        except Full:
-            continue
-        return True
+            return True
     return False
