@@ -161,7 +161,7 @@ def _shown(space: LabelSpace, counts: Counts, attribute: int, level: IntArray, c
     left = left[np.lexsort((label[left], n[left], zone[left]))]
     hidden[left[np.unique(zone[left], return_index=True)[1]]] = True
     total = np.bincount(zone, weights=n, minlength=len(level))
-    share = np.where(covered[zone], np.nan, n / np.maximum(total[zone], 1))
+    share = np.where(covered[zone], np.nan, n / total[zone])
     return Shown(zone, label, n, hidden, share)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import geopandas as gpd
@@ -14,7 +15,7 @@ import shapely
 from crowds import CENTRE, FAR, RING, ROW, tabulate, visits
 
 import geodiv as gd
-from geodiv.release import _dissolved
+from geodiv.release import _dissolved, _shown
 
 
 def release(source: Any, *attributes: Any, count_min: int = 3, **policy: Any) -> gd.Release:
@@ -91,6 +92,39 @@ def test_hiding_is_a_view_and_no_gate() -> None:
     counts = {CENTRE: {"a": 9, "b": 1}, FAR: {"a": 5, "b": 5}}
     for count_min in (1, 3, 99):
         assert len(release(counts, count_min=count_min, l_min=1.2).cells) == 2
+
+
+def test_shares_of_the_smallest_zone_there_is() -> None:
+    made = release({CENTRE: {"a": 1}}, count_min=1, k_min=1)
+    assert made.counts[["persons", "share"]].to_numpy().tolist() == [[1, 1.0]]
+
+
+def test_what_is_shown_goes_zone_by_zone_in_label_order_at_any_mix_of_levels() -> None:
+    counts = {"c1": {"gym": 4, "cafe": 5}, "c2": {"pharmacy": 6, "clinic": 3, "cafe": 1}, "c3": {"cafe": 7}}
+    table = tabulate(counts, gd.Nominal("activity", TAXONOMY))
+    found = _shown(table.spaces[0], table.base, 0, np.array([1, 0, 1]), 3)
+    labels = [table.spaces[0].levels[level] for level in (1, 0, 1)]
+    rows = zip(found.zone, found.label, found.persons, found.hidden, found.share, strict=True)
+    told = [(z, labels[z][label], n, hidden, share) for z, label, n, hidden, share in rows]
+    assert [row[:4] for row in told] == [
+        (0, "food", 5, False),
+        (0, "appointment", 4, False),
+        (1, "cafe", 1, True),
+        (1, "clinic", 3, True),
+        (1, "pharmacy", 6, False),
+        (2, "food", 7, False),
+    ]
+    assert [row[4] for row in told] == pytest.approx([5 / 9, 4 / 9, *[np.nan] * 3, 1], nan_ok=True)
+
+
+def test_a_file_that_is_there_stays_unless_told_otherwise(tmp_path: Path) -> None:
+    made = release({CENTRE: {"a": 4, "b": 4}})
+    made.to_file(tmp_path / "r.gpkg")
+    before = (tmp_path / "r.gpkg").read_bytes()
+    with pytest.raises(gd.UsageError, match="exists"):
+        made.to_file(tmp_path / "r.gpkg")
+    assert (tmp_path / "r.gpkg").read_bytes() == before
+    made.to_file(tmp_path / "r.gpkg", overwrite=True)
 
 
 # --- the tables -----------------------------------------------------------------------------------------------
