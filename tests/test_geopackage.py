@@ -402,3 +402,69 @@ def test_anything_with_the_fields_of_a_release_can_be_written(tmp_path: Path) ->
     bare = replace(release(), metadata={})
     write_release(bare, tmp_path / "r.gpkg")
     assert read_release(tmp_path / "r.gpkg").metadata == {}
+
+
+def test_titles_and_descriptions_of_a_release(tmp_path: Path) -> None:
+    path = tmp_path / "r.gpkg"
+    write_release(release(title="Who goes where"), path)
+    query = "SELECT table_name, identifier, description FROM gpkg_contents"
+    found = {name: (title, text) for name, title, text in rows(path, query)}
+    assert found["cells"] == ("Who goes where", "Who goes where & why")
+    assert found["counts"][0] == "Who goes where: counts"
+    assert found["shares_poi"][0].startswith("Who goes where: ")
+    assert all(found[name][1] for name in ("counts", "taxonomy", "reference", "shares_poi"))
+    for metadata in ({}, {"title": "", "abstract": ""}):
+        write_release(replace(release(), metadata=metadata), path, overwrite=True)
+        found = {name: (title, text) for name, title, text in rows(path, query)}
+        assert found["cells"] == ("geodiv release", "")
+        assert found["counts"][0] == "geodiv release: counts"
+
+
+def test_titles_of_a_work_file_hold_what_is_known(tmp_path: Path) -> None:
+    tables, path = work(), tmp_path / "w.gpkg"
+    for metadata, text in (({}, ""), ({"abstract": ""}, ""), ({"abstract": "Two weeks."}, " Two weeks.")):
+        write_work(
+            tables.layer, tables.scores, None, None, tables.intake, path,
+            title="Study", metadata=metadata, overwrite=True,
+        )  # fmt: skip
+        query = "SELECT identifier, description FROM gpkg_contents WHERE table_name = 'cells'"
+        internal = "Internal: failing cells and their figures. Not for publication."
+        assert rows(path, query) == [("INTERNAL Study", internal + text)]
+
+
+def test_a_work_file_that_is_there_stays_unless_told_otherwise(tmp_path: Path) -> None:
+    write_all(work(), tmp_path / "w.gpkg")
+    before = (tmp_path / "w.gpkg").read_bytes()
+    with pytest.raises(UsageError, match="--overwrite"):
+        write_all(work(enforced=False), tmp_path / "w.gpkg")
+    assert (tmp_path / "w.gpkg").read_bytes() == before
+    write_all(work(enforced=False), tmp_path / "w.gpkg", overwrite=True)
+    assert rows(tmp_path / "w.gpkg", "SELECT DISTINCT zone_id FROM cells") == [(None,)]
+
+
+def test_rows_that_did_not_reach_the_disk_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = pyogrio.write_dataframe
+
+    def lossy(frame: Any, *args: Any, **options: Any) -> None:
+        whole(frame.iloc[:-1] if options["layer"] == "cells" else frame, *args, **options)
+
+    monkeypatch.setattr(pyogrio, "write_dataframe", lossy)
+    with pytest.raises(WriteError, match="table 'cells': expected 4 rows on the disk, got 3"):
+        write_release(release(), tmp_path / "r.gpkg")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_gdal_options_are_as_before_after_a_failure_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*args: Any, **options: Any) -> None:
+        assert pyogrio.get_gdal_config_option("GDAL_PAM_ENABLED") == "NO"
+        raise pyogrio.errors.DataSourceError("no such driver")
+
+    monkeypatch.setattr(pyogrio, "write_dataframe", fails)
+    before = {name: pyogrio.get_gdal_config_option(name) for name in ("GDAL_PAM_ENABLED", "OGR_CURRENT_DATE")}
+    with pytest.raises(WriteError, match=r"cannot be written: no such driver\. Check"):
+        write_release(release(), tmp_path / "r.gpkg")
+    assert {name: pyogrio.get_gdal_config_option(name) for name in before} == before
