@@ -468,3 +468,21 @@ def test_gdal_options_are_as_before_after_a_failure_too(
     with pytest.raises(WriteError, match=r"cannot be written: no such driver\. Check"):
         write_release(release(), tmp_path / "r.gpkg")
     assert {name: pyogrio.get_gdal_config_option(name) for name in before} == before
+
+
+def test_every_outline_is_a_multipolygon(tmp_path: Path) -> None:
+    """As the layer says of itself: readers that trust it fail on a lone polygon."""
+    write_release(release(), tmp_path / "r.gpkg")
+    write_all(work(), tmp_path / "w.gpkg")
+    for path in (tmp_path / "r.gpkg", tmp_path / "w.gpkg"):
+        assert set(pyogrio.read_dataframe(path, layer="cells").geom_type) == {"MultiPolygon"}
+
+
+def test_a_title_that_files_cannot_hold_is_an_error(tmp_path: Path) -> None:
+    tables = work()
+    with pytest.raises(WriteError, match="title or abstract of 'cells'"):
+        write_work(
+            tables.layer, tables.scores, None, None, tables.intake, tmp_path / "w.gpkg",
+            title="a\0b", metadata={},
+        )  # fmt: skip
+    assert list(tmp_path.iterdir()) == []
