@@ -486,3 +486,10 @@ def test_a_title_that_files_cannot_hold_is_an_error(tmp_path: Path) -> None:
             title="a\0b", metadata={},
         )  # fmt: skip
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_of_a_version_that_older_readers_know(tmp_path: Path) -> None:
+    write_release(release(), tmp_path / "r.gpkg")
+    write_all(work(), tmp_path / "w.gpkg")
+    for path in (tmp_path / "r.gpkg", tmp_path / "w.gpkg"):
+        assert rows(path, "PRAGMA user_version") == [(10300,)]
