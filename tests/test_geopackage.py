@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -162,10 +163,18 @@ def test_bytes_repeat_under_source_date_epoch(tmp_path: Path, monkeypatch: pytes
     ]
 
 
-def test_gdal_options_are_as_before(tmp_path: Path) -> None:
-    before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+@pytest.fixture
+def options() -> Iterator[dict[str, str]]:
+    """GDAL's configuration as somebody else may have set it."""
+    theirs = {"GDAL_PAM_ENABLED": "PERHAPS", "OGR_CURRENT_DATE": "2001-02-03T04:05:06.000Z"}
+    pyogrio.set_gdal_config_options(theirs)
+    yield theirs
+    pyogrio.set_gdal_config_options(dict.fromkeys(theirs))
+
+
+def test_gdal_options_are_as_before(tmp_path: Path, options: dict[str, str]) -> None:
     write_release(release(), tmp_path / "r.gpkg")
-    assert pyogrio.get_gdal_config_option("OGR_CURRENT_DATE") == before
+    assert {name: pyogrio.get_gdal_config_option(name) for name in options} == options
 
 
 def test_an_overwritten_release_leaves_no_trace(tmp_path: Path) -> None:
@@ -352,13 +361,21 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r.gpkg", "r.json"]
 
 
-def test_no_room_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("free", "said"),
+    [
+        (0, "the disk is full"),
+        (2**16 - 1, "the disk is full"),
+        (2**16, "cannot rollback - no transaction is active"),
+    ],
+)
+def test_no_room_is_said_so(free: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: Any, **options: Any) -> None:
         raise pyogrio.errors.DataLayerError("cannot rollback - no transaction is active")
 
     monkeypatch.setattr(pyogrio, "write_dataframe", full)
-    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=0))
-    with pytest.raises(WriteError, match=r"the disk is full\..*Nothing was changed"):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    with pytest.raises(WriteError, match=rf"cannot be written: {said}\..*Nothing was changed"):
         write_release(release(), tmp_path / "r.gpkg")
     assert list(tmp_path.iterdir()) == []
 
@@ -457,17 +474,16 @@ def test_rows_that_did_not_reach_the_disk_are_an_error(
 
 
 def test_gdal_options_are_as_before_after_a_failure_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*args: Any, **options: Any) -> None:
         assert pyogrio.get_gdal_config_option("GDAL_PAM_ENABLED") == "NO"
         raise pyogrio.errors.DataSourceError("no such driver")
 
     monkeypatch.setattr(pyogrio, "write_dataframe", fails)
-    before = {name: pyogrio.get_gdal_config_option(name) for name in ("GDAL_PAM_ENABLED", "OGR_CURRENT_DATE")}
     with pytest.raises(WriteError, match=r"cannot be written: no such driver\. Check"):
         write_release(release(), tmp_path / "r.gpkg")
-    assert {name: pyogrio.get_gdal_config_option(name) for name in before} == before
+    assert {name: pyogrio.get_gdal_config_option(name) for name in options} == options
 
 
 def test_every_outline_is_a_multipolygon(tmp_path: Path) -> None:
