@@ -509,3 +509,14 @@ def test_files_are_of_a_version_that_older_readers_know(tmp_path: Path) -> None:
     write_all(work(), tmp_path / "w.gpkg")
     for path in (tmp_path / "r.gpkg", tmp_path / "w.gpkg"):
         assert rows(path, "PRAGMA user_version") == [(10300,)]
+
+
+@pytest.mark.parametrize("table", ["cells", "counts", "taxonomy", "reference"])
+def test_a_release_without_one_of_its_tables_is_an_error(table: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.gpkg"
+    write_release(release(located=False), path)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"DROP TABLE {table}")
+        database.execute(f"DELETE FROM gpkg_contents WHERE table_name = '{table}'")
+    with pytest.raises(SourceError, match=rf"expected a table '{table}' in '.*r\.gpkg', got"):
+        read_release(path)
