@@ -31,7 +31,9 @@ def main() -> None:
     parser.add_argument(
         "--small", action="store_true", help="1e5 visits once: does the benchmark run at all?"
     )
-    parser.add_argument("--write", type=Path, help="Markdown file to write the table to")
+    parser.add_argument(
+        "--write", type=Path, help="Markdown file to write the table to, above its first section"
+    )
     given = parser.parse_args()
     if given.small:
         given.visits, given.repeats = ["1e5"], 1
@@ -42,7 +44,9 @@ def main() -> None:
     text = _table(rows)
     print(text)
     if given.write:
-        given.write.write_text(f"# Benchmarks\n\n{_machine()}\n\n{text}\n", encoding="utf-8")
+        found = given.write.read_text(encoding="utf-8") if given.write.exists() else ""
+        kept = found[found.index("\n## ") :] if "\n## " in found else ""
+        given.write.write_text(f"# Benchmarks\n\n{_machine()}\n\n{text}\n{kept}", encoding="utf-8")
 
 
 def _city(folder: Path, visits: int, repeats: int) -> list[tuple[str, str, str]]:

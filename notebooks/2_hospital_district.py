@@ -62,8 +62,8 @@ assert kept["ladder"] > kept["suppress only"]
 # %% [markdown]
 # ## Before and after
 #
-# Which cells failed, and what became of them. The campus itself cannot be helped: everybody who was there was at the
-# clinic, and no coarser word makes that less certain.
+# Which cells failed, and what became of them. The campus itself cannot be helped: everybody who was there was at the clinic,
+# no coarser word makes that less certain, and this policy joins two cells at most. A zone of three would hide it.
 
 # %%
 fate = activity.assign(
