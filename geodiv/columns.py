@@ -241,21 +241,24 @@ def _check_names(table: str, names: Sequence[str]) -> None:
 
 def check_text(texts: Iterable[Any], where: str) -> None:
     """Raise when one of the texts is no text, or cannot be written: NUL characters and lone surrogates."""
+    texts = list(texts)
+    if _writable(texts):
+        return
     for text in texts:
         if not isinstance(text, str):
             raise WriteError(f"{where}: expected text, got a {type(text).__name__}.")
-        if "\0" in text or not _encodes(text):
+        if not _writable([text]):
             raise WriteError(
                 f"{where}: {text!r} holds a character that files cannot (NUL or half a pair). Replace it."
             )
 
 
-def _encodes(text: str) -> bool:
+def _writable(texts: list[Any]) -> bool:
+    """Whether all are texts that a file can hold, looked at as one."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
+        return b"\0" not in "".join(texts).encode()
+    except (TypeError, UnicodeEncodeError):
         return False
-    return True
 
 
 def _text(values: pd.Series[Any], where: str) -> pd.Series[Any]:

@@ -509,10 +509,15 @@ def test_a_crs_that_is_none_is_an_error(tmp_path: Path) -> None:
         open_source(write_geo(tmp_path, pa.array([b""]), geo))
 
 
-def test_text_columns_of_parquet_come_as_the_file_holds_them(tmp_path: Path) -> None:
-    [table] = open_source(_parquet(tmp_path)).batches(["person", "stars"], None)
-    assert pa.types.is_dictionary(table.schema.field("person").type)
-    assert table.schema.field("stars").type == pa.int64()
+def test_text_columns_of_parquet_come_as_dictionaries_where_the_file_holds_them(tmp_path: Path) -> None:
+    few = pa.table({"person": [f"p{i % 7}" for i in range(700)], "stars": list(range(700))})
+    many = pa.table({"person": [f"person {i}" for i in range(700)], "stars": list(range(700))})
+    for visits, dictionary in ((few, True), (many, False)):
+        pq.write_table(visits, tmp_path / "v.parquet", use_dictionary=dictionary)
+        [table] = open_source(tmp_path / "v.parquet").batches(["person", "stars"], None)
+        assert pa.types.is_dictionary(table.schema.field("person").type) == dictionary
+        assert table.schema.field("stars").type == pa.int64()
+        assert table["person"].to_pylist() == visits["person"].to_pylist()
 
 
 # ---- layers

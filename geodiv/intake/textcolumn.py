@@ -47,8 +47,8 @@ class TextColumn:
                 f"expected values that can be written as text in column {name!r}, got {column.type}."
             ) from error
         codes = encoded.indices.cast(pa.int32())
-        codes = codes.fill_null(-1) if codes.null_count else codes
-        return _distinct(np.asarray(codes), texts)
+        codes = np.asarray(codes.fill_null(-1) if codes.null_count else codes)
+        return TextColumn(codes, texts) if _sure(column.type) else _distinct(codes, texts)
 
     def where(self, kept: BoolArray | None) -> TextColumn:
         """The rows that are kept (None: all)."""
@@ -93,10 +93,7 @@ def _encoded(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
     if pa.types.is_null(value) or not len(column):
         nothing = pa.array(np.full(len(column), -1, np.int32), mask=np.ones(len(column), bool))
         return pa.DictionaryArray.from_arrays(nothing, pa.array([], pa.large_string()))
-    if not pa.types.is_dictionary(kind):
-        column = column if column.num_chunks == 1 else pa.chunked_array([column.combine_chunks()])
-        column = column.dictionary_encode()
-    return column.combine_chunks()
+    return (column if pa.types.is_dictionary(kind) else column.dictionary_encode()).combine_chunks()
 
 
 def _encoded_extension(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
@@ -116,6 +113,11 @@ def _texts(values: pa.Array) -> pa.Array:
         return values.cast(pa.large_binary()).cast(pa.large_string())
     texts = [as_text(value) for value in values.to_pylist()]
     return pa.array([None if text == MISSING else text for text in texts], pa.large_string())
+
+
+def _sure(kind: pa.DataType) -> bool:
+    """Whether values that were just encoded are different texts without nulls, since they were different values."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _distinct(codes: NDArray[np.int32], texts: pa.Array) -> TextColumn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,13 @@ from pyproj.exceptions import CRSError
 from ..errors import SourceError
 from .source import IntArray, checked_rows, distinct_columns, file_digest, first_line, name_of, regroup
 
+CODE = 4
+"""Bytes a value up to which a text column can be codes into dictionaries, and these."""
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetSource:
-    """One Parquet file, plain or GeoParquet. Text columns come as the dictionaries that the file holds."""
+    """One Parquet file, plain or GeoParquet. Text columns come as the dictionaries that the file holds, if it does."""
 
     path: Path
     columns: Mapping[str, pa.DataType]
@@ -52,8 +56,8 @@ class ParquetSource:
     def batches(self, columns: Sequence[str], rows_per_batch: int | None) -> Iterator[pa.Table]:
         """The rows with these columns; see `Source`."""
         rows_per_batch = checked_rows(rows_per_batch)
-        texts = [c for c in columns if _is_text(self.columns[c])]
         try:
+            texts = self._in_dictionaries(columns)
             with pq.ParquetFile(self.path, read_dictionary=texts, memory_map=True) as file:
                 if rows_per_batch is None:
                     yield file.read(columns=list(columns))
@@ -63,6 +67,17 @@ class ParquetSource:
                 yield from regroup(parts, schema, rows_per_batch)
         except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SourceError(f"{self.name} cannot be read to its end: {first_line(error)}.") from error
+
+    def _in_dictionaries(self, columns: Sequence[str]) -> list[str]:
+        """The text columns that the file holds as dictionaries and codes; writers give them up when they grow."""
+        metadata = pq.read_metadata(self.path)
+        size, rows = Counter[str](), Counter[str]()
+        for group in range(metadata.num_row_groups):
+            for i in range(metadata.num_columns):
+                chunk = metadata.row_group(group).column(i)
+                size[chunk.path_in_schema] += chunk.total_uncompressed_size
+                rows[chunk.path_in_schema] += chunk.num_values
+        return [c for c in columns if _is_text(self.columns[c]) and size[c] <= CODE * rows[c]]
 
     def row_numbers(self, positions: IntArray) -> IntArray:
         """1-based row numbers."""
