@@ -371,3 +371,23 @@ def test_borders_that_do_not_match_are_joined_all_the_same() -> None:
     groups[:] = [odd, even]
     for joined, outline in zip(_dissolved(groups), ((0, 0, 1.9, 1), (5, 0, 7, 1)), strict=True):
         assert joined.equals(shapely.box(*outline))
+
+
+def test_outlines_have_ten_decimals_of_a_degree_or_six_of_a_metre() -> None:
+    """A hundredth of a millimetre and a thousandth of one: neighbours share their corners to the last digit."""
+    cells = release({CENTRE: {"a": 4, "b": 4}}).cells
+    corners = np.array([(lon, lat) for lat, lon in h3.cell_to_boundary(CENTRE)])
+    told = shapely.get_coordinates(cells.geometry)
+    assert {tuple(xy) for xy in told} == {tuple(xy) for xy in corners.round(10)}
+    assert (corners.round(10) != corners.round(11)).any()
+
+    square = shapely.box(1000 / 3, 2000 / 7, 4000 / 3, 9000 / 7)
+    layer = gpd.GeoDataFrame({"zone": ["one"]}, geometry=[square], crs="EPSG:3067")
+    grid = gd.ZoneGrid(layer, id="zone", column="cell")
+    source = visits({"one": {"a": 4, "b": 4}})
+    table = gd.tabulate(source, grid=grid, person="person", attributes=[gd.Nominal("activity")])
+    made = gd.enforce(table, gd.Policy(k_min=4, residual=False)).release
+    corners = shapely.get_coordinates(square)
+    told = shapely.get_coordinates(made.cells.geometry)
+    assert {tuple(xy) for xy in told} == {tuple(xy) for xy in corners.round(6)}
+    assert (corners.round(6) != corners.round(7)).any()
