@@ -15,7 +15,7 @@ import shapely
 from crowds import CENTRE, FAR, RING, ROW, tabulate, visits
 
 import geodiv as gd
-from geodiv.release import _dissolved, _shown
+from geodiv.release import _dissolved, _shown, taxonomy_table
 
 
 def release(source: Any, *attributes: Any, count_min: int = 3, **policy: Any) -> gd.Release:
@@ -391,3 +391,22 @@ def test_outlines_have_ten_decimals_of_a_degree_or_six_of_a_metre() -> None:
     told = shapely.get_coordinates(made.cells.geometry)
     assert {tuple(xy) for xy in told} == {tuple(xy) for xy in corners.round(6)}
     assert (corners.round(6) != corners.round(7)).any()
+
+
+def test_taxonomies_of_different_heights_stand_in_one_table() -> None:
+    low = gd.Nominal("poi", taxonomy=gd.Taxonomy.of({"clinic": "health", "gym": "sport"}, "poi", "1"))
+    rows = (("cafe", "food", "leisure"), ("bank", "money", "work"))
+    high = gd.Nominal("shop", taxonomy=gd.Taxonomy(rows, "shop", "2"))
+    found = taxonomy_table((low, gd.Nominal("band"), high))
+    columns = ["attribute", "value", "level1", "level2", "name", "version", "digest"]
+    assert list(found.columns) == columns
+    told = found[columns[:6]].astype(object).where(found.notna(), None).to_numpy().tolist()
+    assert told == [
+        ["poi", "clinic", "health", None, "poi", "1"],
+        ["poi", "gym", "sport", None, "poi", "1"],
+        ["shop", "bank", "money", "work", "shop", "2"],
+        ["shop", "cafe", "food", "leisure", "shop", "2"],
+    ]
+    none = taxonomy_table((gd.Nominal("band"),))
+    assert list(none.columns) == ["attribute", "value", "level1", "name", "version", "digest"]
+    assert len(none) == 0
