@@ -306,7 +306,7 @@ def _texts(column: str, key: str, given: Any) -> tuple[str, ...]:
 def _numbers(column: str, key: str, given: Any) -> tuple[float, ...]:
     try:
         return tuple(float(x) for x in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PolicyError(f"{key} of '{column}': expected a list of numbers, got {given!r}.") from None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -19,16 +21,32 @@ from .errors import GeodivError
 from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
 from .targets import check_targets
+from .text import in_lines, printable
 
 INTERRUPTED = 130
+BROKEN_PIPE = 141
+_TOO_LARGE = (
+    "this run needs more memory than there is. Take larger cells, fewer values (a taxonomy, or missing = [...]), or "
+    "fewer columns. Nothing half-written is left."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code.
 
-    0 ok, 1 a gate or audit failed, 2 usage, 3 input unreadable or invalid, 4 not converged, 130 interrupted.
+    0 ok, 1 a gate or audit failed, 2 usage, 3 input unreadable or invalid, 4 not converged, 130 interrupted, 141 when
+    nobody reads what is printed.
     """
-    sys.exit(run(arguments))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding does not hold
+    code = run(arguments)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:  # told already; what could not be printed has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -39,20 +57,28 @@ def run(arguments: Sequence[str] | None = None) -> int:
             code = cli.main(args=arguments, prog_name="geodiv", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(in_lines(shown.getvalue().splitlines()), err=True)
         return error.exit_code
     except GeodivError as error:
         click.echo(f"geodiv: {error}", err=True)
         return error.exit_code
+    except SystemExit:  # click's word for a pipe that nobody reads from
+        return BROKEN_PIPE
     except OSError as error:
-        click.echo(f"geodiv: {error.filename or 'a file'}: {error.strerror or error}.", err=True)
+        click.echo(printable(f"geodiv: {error.filename or 'a file'}: {error.strerror or error}."), err=True)
+        return GeodivError.exit_code
+    except MemoryError:
+        click.echo(f"geodiv: {_TOO_LARGE}", err=True)
         return GeodivError.exit_code
     except (click.Abort, KeyboardInterrupt):
+        click.echo("geodiv: interrupted. Nothing half-written is left.", err=True)
         return INTERRUPTED
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"geodiv: note: {message}", err=True)
+    _say(str(message))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -238,7 +264,7 @@ def _notes(table: Any) -> tuple[str, ...]:
 
 def _say(*notes: str) -> None:
     for note in notes:
-        click.echo(f"geodiv: note: {note}", err=True)
+        click.echo(printable(f"geodiv: note: {note}"), err=True)
 
 
 for _command in (*AUDIT_COMMANDS, *MAP_COMMANDS, taxonomy):

@@ -12,6 +12,7 @@ from .errors import UsageError
 from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
 from .targets import check_targets
+from .text import in_lines, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,7 +188,7 @@ def audit_text(found: dict[str, Any]) -> str:
             lines.append(f"  NOT COMPARABLE: they differ in {', '.join(two['not_comparable'])}")
         keys = ("gate", "cell_id", "other_id", "relation", "attribute", "value", "difference", "threshold")
         lines += _listed(two["disclosures"], "disclosures by subtraction", keys)
-    return "\n".join(lines)
+    return in_lines(lines)
 
 
 def _visits_text(found: dict[str, Any]) -> list[str]:
@@ -280,8 +281,14 @@ def sweep(
     write_table(frame, output, overwrite=overwrite)
     if plot is not None:
         write_plot(frame, plot, overwrite=overwrite)
-    click.echo(json.dumps(records(frame)) if as_json else frame.round(3).to_string(index=False, na_rep="-"))
+    click.echo(json.dumps(records(frame)) if as_json else _table(frame))
     return 0
+
+
+def _table(frame: pd.DataFrame) -> str:
+    """A table in plain text; no name in it steers the terminal."""
+    names = {column: frame[column].map(printable) for column in ("attribute",) if column in frame}
+    return frame.round(3).assign(**names).to_string(index=False, na_rep="-")
 
 
 def _over_sizes(

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .targets import check_targets
+from .text import printable
 
 _overwrite = click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 
@@ -26,7 +27,7 @@ def map_(release: str, output: str, tiles: str | None, attribution: str, overwri
 
     check_targets([output], [release], overwrite)
     write_map(read_release(release), output, tiles=tiles, attribution=attribution, overwrite=overwrite)
-    click.echo(output)
+    click.echo(printable(output))
     return 0
 
 
@@ -49,7 +50,7 @@ def report(file: str, output: str, overwrite: bool) -> int:
     check_targets([output, str(twin(output))], [file], overwrite)
     internal = Path(file).suffix.lower() == ".gpkg" and is_work(file)
     write_report(read_work(file) if internal else read_release(file), output, overwrite=overwrite)
-    click.echo(f"{output}: {'INTERNAL, not for publication' if internal else 'public'}")
+    click.echo(printable(f"{output}: {'INTERNAL, not for publication' if internal else 'public'}"))
     return 0
 
 

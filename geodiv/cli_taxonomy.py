@@ -15,6 +15,7 @@ from .errors import TaxonomyError, UsageError, did_you_mean, listed
 from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
 from .targets import check_targets
+from .text import in_lines, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,12 +75,14 @@ def check(
         return
     name = found.taxonomy
     click.echo(
-        f"'{found.attribute}', taxonomy {name.name} {name.version}".rstrip() + f" ({name.digest[:12]})"
+        printable(
+            f"'{found.attribute}', taxonomy {name.name} {name.version}".rstrip() + f" ({name.digest[:12]})"
+        )
     )
     click.echo("\n" + _shown(found.levels))
     if len(found.labels):
         click.echo("\n" + _shown(found.labels.drop(columns="values")))
-    click.echo("\n" + "\n".join(f"- {line}" for line in found.findings))
+    click.echo("\n" + in_lines(f"- {line}" for line in found.findings))
 
 
 @taxonomy.command()
@@ -160,7 +163,7 @@ def diff(before: str, after: str, column: str | None, strict: bool, as_json: boo
         )
         click.echo(json.dumps({name: getattr(found, name) for name in names}))
     else:
-        click.echo("\n".join(found.words()))
+        click.echo(in_lines(found.words()))
     return int(strict and not found.same)
 
 
@@ -225,7 +228,7 @@ def _suggested(found: Suggestions, chosen: Suggestion | None, output: str) -> st
         "cells that pass as they are."
     ]
     if chosen is None:
-        return "\n".join([*lines, "No taxonomy that was tried keeps more: nothing was written."])
+        return in_lines([*lines, "No taxonomy that was tried keeps more: nothing was written."])
     lines += ["", "  labels   kept  cleared   lost"]
     for s in found.frontier:
         mark = "*" if s is chosen else " "
@@ -236,7 +239,7 @@ def _suggested(found: Suggestions, chosen: Suggestion | None, output: str) -> st
         lines.append(f"  {name}" + (f": {', '.join(values)}" if values != [name] else ""))
     for name in chosen.sensitive_only:
         lines.append(f"'{name}' consists of sensitive values only: it still tells.")
-    return "\n".join([*lines, "Give the labels names that readers understand before you publish under them."])
+    return in_lines([*lines, "Give the labels names that readers understand before you publish under them."])
 
 
 def _read(path: str, column: str | None) -> Taxonomy:
@@ -279,7 +282,7 @@ def _shown(frame: pd.DataFrame) -> str:
         list(map(str, frame.columns)),
         *([_cell(k, v) for k, v in row.items()] for row in _records(frame)),
     ]
-    return "\n".join(_line(row, _widths(rows)) for row in rows)
+    return in_lines(_line(row, _widths(rows)) for row in rows)
 
 
 def _cell(name: str, value: Any) -> str:

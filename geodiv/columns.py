@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from .errors import WriteError, listed
+from .errors import SourceError, WriteError, listed
 
 Kind = Literal["text", "integer", "real"]
 
@@ -206,16 +206,41 @@ def typed(frame: pd.DataFrame, table: Table) -> tuple[pd.DataFrame, Table]:
 
 
 def as_read(frame: Any, table: Table) -> Any:
-    """The frame with the table's types: text, int64 (Int64 where there are nulls), float64."""
+    """The frame with the table's types: text, int64 (Int64 where there are nulls), float64.
+
+    Raises
+    ------
+    SourceError
+        A column is missing, or holds something else than its kind.
+    """
+    names = [column.name for column in table.columns]
+    if lacking := [name for name in names if name not in frame.columns]:
+        raise SourceError(
+            f"table '{table.name}': expected the columns {listed(names, 20)}, got no {listed(lacking)}."
+        )
     for column in table.columns:
-        if column.name in frame.columns and column.kind != "text":
-            values = pd.to_numeric(frame[column.name])
-            dtype = "float64" if column.kind == "real" else "Int64" if values.isna().any() else "int64"
-            frame[column.name] = values.astype(dtype)
-        elif column.name in frame.columns:
+        if column.kind != "text":
+            frame[column.name] = _numbers_read(frame[column.name], column, table)
+        else:
             text = frame[column.name].astype(object)
             frame[column.name] = text.where(text.notna(), None)
     return frame
+
+
+def _numbers_read(values: pd.Series[Any], column: Column, table: Table) -> pd.Series[Any]:
+    try:
+        numbers = pd.to_numeric(values)
+        dtype: Any = "float64" if column.kind == "real" else "Int64" if numbers.isna().any() else "int64"
+        cast = numbers.astype(dtype)
+        kept = bool(((cast == numbers) | numbers.isna()).all())
+    except (ValueError, TypeError, OverflowError):
+        kept = False
+    if not kept:
+        what = "whole numbers" if column.kind == "integer" else "numbers"
+        raise SourceError(
+            f"table '{table.name}': expected {what} in column '{column.name}', got something else."
+        )
+    return cast
 
 
 def _inferred(values: pd.Series[Any], name: Any) -> Column:

@@ -1,7 +1,8 @@
 """What can go wrong, said so that the reader knows what to do about it.
 
 Every error is a `GeodivError`, a `ValueError`. Messages say what was expected, what came, where, and what to
-do; they never hold a person id or a small count, since messages end up in logs.
+do; they never hold a person id or a small count, since messages end up in logs. For the same reason a message is one
+line, whatever names it quotes.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+from .text import printable
+
 
 class GeodivError(ValueError):
     """Base of every error that geodiv raises on purpose. ``exit_code`` is what the command line returns."""
 
     exit_code = 3
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class UsageError(GeodivError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import geopackage, geoparquet, onelayer
-from .errors import UsageError, did_you_mean
+from .errors import SourceError, UsageError, did_you_mean, listed
 
 if TYPE_CHECKING:
     from .release import Release
@@ -72,7 +72,55 @@ def read_release(path: str | Path) -> Release:
     >>> len(gd.read_release("read-release.gpkg").cells)
     77
     """
-    return format_of(path).read(path)
+    release = format_of(path).read(path)
+    _check_tables(release, path)
+    _check_attributes(release, path)
+    return release
+
+
+_ALWAYS = {
+    "cells": ("cell_id", "members", "n_members", "persons", "remedy"),
+    "counts": ("cell_id", "attribute", "value", "level"),
+    "taxonomy": ("attribute", "value"),
+    "reference": ("attribute", "level", "value", "share"),
+}
+"""Columns that hold something in every row."""
+
+
+def _check_tables(release: Release, path: str | Path) -> None:
+    """Raise unless rows have what each has, no figure is below 0, no share above 1, and zones have ids and outlines."""
+    for name, columns in _ALWAYS.items():
+        frame = getattr(release, name)
+        if empty := [column for column in columns if frame[column].isna().any()]:
+            raise SourceError(f"table '{name}' of '{path}': expected no gaps in {listed(empty)}, got some.")
+        for column in frame.columns.intersection(["persons", "n_members", "area_m2", "level", "share"]):
+            if (frame[column] < 0).any() or (column == "share" and (frame[column] > 1).any()):
+                raise SourceError(
+                    f"table '{name}' of '{path}': column '{column}' holds figures that cannot be."
+                )
+    if not release.cells["cell_id"].is_unique:
+        raise SourceError(
+            f"table 'cells' of '{path}': expected each zone once, got a cell_id in several rows."
+        )
+    outlines = getattr(release.cells, "geometry", None)
+    if outlines is not None and (outlines.isna() | outlines.is_empty).any():
+        raise SourceError(f"expected an outline for every zone of '{path}', got zones without.")
+
+
+def _check_attributes(release: Release, path: str | Path) -> None:
+    """Raise unless the zones have the columns of the attributes that the metadata names, at levels that it names."""
+    cells = release.cells
+    for record in release.metadata.get("attributes", []):
+        names = [f"{record['column']}_{column}" for column in ("level", "top", "effective", "reference")]
+        if lacking := [name for name in names if name not in cells.columns]:
+            raise SourceError(
+                f"expected the columns {listed(names)} in the layer of '{path}', as its metadata names that attribute, "
+                f"got none called {listed(lacking)}."
+            )
+        if cells[names[0]].isna().any() or not cells[names[0]].between(0, len(record["levels"]) - 1).all():
+            raise SourceError(
+                f"column '{names[0]}' in '{path}': expected levels that its metadata names, got others."
+            )
 
 
 def format_of(path: str | Path) -> Format:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
@@ -21,6 +20,7 @@ from .atomic import replacing
 from .columns import Table, as_read, check_text, release_tables, typed, work_tables
 from .errors import SourceError, WriteError
 from .extensions import Dress, Layer, describe
+from .metadata import parsed
 from .shares import shares_tables
 from .sidecar import read_json, sidecar, to_json
 
@@ -248,14 +248,12 @@ def _stored_metadata(path: Path) -> dict[str, Any]:
             raise SourceError(
                 f"expected a release in '{path}', got an internal work file. Give the release's file."
             )
-        metadata = json.loads(found[RELEASE_URI])
-    except (sqlite3.Error, KeyError, ValueError) as error:
-        if isinstance(error, SourceError):
-            raise
+        text = found[RELEASE_URI]
+    except (sqlite3.Error, KeyError) as error:
         raise SourceError(
             f"expected a GeoPackage that geodiv released in '{path}', got another kind of file."
         ) from error
-    return dict(metadata)
+    return parsed(text, f"'{path}'")
 
 
 def _read_layer(path: Path, name: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .errors import SourceError
+from .metadata import parsed
 from .partial import located_cells, partial_release, write_with_json
+from .sources.source import first_line
 
 if TYPE_CHECKING:
     from .release import Release
@@ -60,19 +61,29 @@ def read_release(path: str | Path) -> Release:
     path = Path(path)
     metadata = _footer(path)
     try:
-        cells: pd.DataFrame = gpd.read_parquet(path)
-    except ValueError:  # no outlines
-        cells = pd.read_parquet(path)
+        cells = _cells(path)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SourceError(
+            f"expected the zones of a release in '{path}', got: {first_line(error)}."
+        ) from error
     return partial_release(path, cells=cells.drop(columns="bbox", errors="ignore"), metadata=metadata)
+
+
+def _cells(path: Path) -> pd.DataFrame:
+    try:
+        return gpd.read_parquet(path)
+    except ValueError:  # no outlines
+        return pd.read_parquet(path)
 
 
 def _footer(path: Path) -> dict[str, Any]:
     try:
         footer = pq.read_schema(path).metadata or {}
-        return dict(json.loads(footer[KEY]))
+        text = footer[KEY]
     except FileNotFoundError:
         raise SourceError(f"expected a release at '{path}', got no such file.") from None
     except (OSError, KeyError, ValueError) as error:
         raise SourceError(
             f"expected a GeoParquet file that geodiv released in '{path}', got another kind of file."
         ) from error
+    return parsed(text, f"'{path}'")

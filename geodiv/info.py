@@ -14,6 +14,7 @@ from .formats import FORMATS, read_release
 from .geopackage import RELEASE_URI, WORK_URI
 from .sidecar import read_json, sidecar
 from .summary import public_figures, release_text
+from .text import in_lines
 
 _GPKG = b"SQLite format 3"
 
@@ -140,11 +141,11 @@ def _visits(file: str, layer: str | None) -> dict[str, Any]:
 
 
 def _release_text(found: Mapping[str, Any]) -> str:
-    grid = ", ".join(f"{key} {value}" for key, value in found["grid"].items() if value is not None)
-    lines = [f"{found['file']}: a release, '{found['title']}', public.", f"Grid: {grid}."]
+    grid = ", ".join(f"{key} {value}" for key, value in found.get("grid", {}).items() if value is not None)
+    lines = [f"{found['file']}: a release, '{found.get('title', '')}', public.", f"Grid: {grid}."]
     if found.get("note"):
         lines.append(f"Note: {found['note']}")
-    return "\n".join([*lines, release_text(found)])
+    return f"{in_lines(lines)}\n{release_text(found)}"
 
 
 def _work_text(found: Mapping[str, Any]) -> str:
@@ -158,7 +159,7 @@ def _work_text(found: Mapping[str, Any]) -> str:
             "After remedies:",
             *(f"  {remedy:<20} {n:>7,}" for remedy, n in found["final_remedy"].items()),
         ]
-    return "\n".join(lines)
+    return in_lines(lines)
 
 
 def _policy_text(found: Mapping[str, Any]) -> str:
@@ -166,7 +167,7 @@ def _policy_text(found: Mapping[str, Any]) -> str:
     for column, gates in found["attributes"].items():
         lines.append(f"{column}: " + ", ".join(f"{name} {value:g}" for name, value in gates.items()))
     lines.append(f"Reference: {found['reference']}. Remedies: {', '.join(found['ladder']) or 'none'}.")
-    return "\n".join(lines)
+    return in_lines(lines)
 
 
 def _visits_text(found: Mapping[str, Any]) -> str:
@@ -179,7 +180,7 @@ def _visits_text(found: Mapping[str, Any]) -> str:
     ]
     for column, n in found["attributes"].items():
         lines.append(f"Could be sensitive: {column}, {n} values.")
-    return "\n".join([*lines, "geodiv init writes a policy.toml for it."])
+    return in_lines([*lines, "geodiv init writes a policy.toml for it."])
 
 
 _TEXTS = {"release": _release_text, "work": _work_text, "policy": _policy_text, "visits": _visits_text}

@@ -154,7 +154,7 @@ def distinct_effective(
         attribute = one_attribute(list(dict.fromkeys(scores["attribute"])), attribute)
         rows = scores[(scores["attribute"] == attribute) & scores["effective_fine"].notna()]
         shown, unit = rows[["distinct", "effective_fine"]].set_axis(["distinct", "effective"], axis=1), "cell"
-    ax = ax or new_axes()
+    ax, shown = ax or new_axes(), shown.dropna()
     distinct = shown["distinct"].to_numpy(dtype=float)
     effective = shown["effective"].to_numpy(dtype=float)
     spread = distinct + (np.arange(len(distinct)) * 0.618 % 1 - 0.5) * 0.3  # marks of one count side by side

@@ -40,6 +40,14 @@ GATES = (
 """Every gate, in the order in which ``fails`` names them (``no_reference`` comes last)."""
 
 
+MOST = 2**53
+"""Largest whole number of a policy: all up to it are floating-point numbers too."""
+FARTHEST = 100
+"""Largest order of a ring: a disk of it holds 30,301 cells."""
+LARGEST = 1000
+"""Most cells of a merged zone."""
+
+
 def meets(gate: str, x: ArrayLike, threshold: float) -> NDArray[np.bool_]:
     """Whether measures hold a gate: the one function that decides, everywhere.
 
@@ -86,7 +94,7 @@ class Ring:
     Parameters
     ----------
     order : int, default 1
-        Steps around the zone.
+        Steps around the zone, at most 100.
     max_order : int, optional
         How far the ring widens when it holds fewer than `min_persons` or no cell; `order` unless given.
     min_persons : int, default 1
@@ -103,9 +111,9 @@ class Ring:
 
     def __post_init__(self) -> None:
         _plain(self)
-        _whole("order", self.order, 1)
+        _whole("order", self.order, 1, FARTHEST)
         object.__setattr__(self, "max_order", self.order if self.max_order is None else self.max_order)
-        _whole("max_order", self.max_order, self.order)
+        _whole("max_order", self.max_order, self.order, FARTHEST)
         _check_fallback(self.min_persons, self.fallback)
 
 
@@ -239,7 +247,7 @@ class Policy:
     recode_scope : {"zone", "release"}
         Coarsen failing zones only, or one level for all.
     max_members : int, default 7
-        Cells of a merged zone at most.
+        Cells of a merged zone at most; 1000 at most.
     max_rounds : int, default 20
     residual : bool, default True
         Whether the eligible cells that are not published must be safe as a group, against subtraction.
@@ -286,7 +294,7 @@ class Policy:
         object.__setattr__(self, "ladder", tuple(self.ladder))
         if self.recode_scope not in ("zone", "release"):
             raise PolicyError(f"recode_scope: expected 'zone' or 'release', got {self.recode_scope!r}.")
-        _whole("max_members", self.max_members, 1)
+        _whole("max_members", self.max_members, 1, LARGEST)
         _whole("max_rounds", self.max_rounds, 1)
         if not isinstance(self.residual, bool):
             raise PolicyError(f"residual: expected true or false, got {self.residual!r}.")
@@ -344,12 +352,15 @@ def _plain(record: Any) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    fits = isinstance(value, float) or (isinstance(value, int) and abs(value) <= MOST)
+    return fits and not isinstance(value, bool) and value == value
 
 
-def _whole(name: str, value: Any, low: int) -> None:
+def _whole(name: str, value: Any, low: int, high: int = MOST) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < low:
         raise PolicyError(f"{name}: expected a whole number of at least {low}, got {value!r}.")
+    if value > high:
+        raise PolicyError(f"{name}: expected a whole number of at most {high}, got a larger one.")
 
 
 def _check_fallback(min_persons: Any, fallback: Any) -> None:

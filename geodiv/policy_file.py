@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import PolicyError, did_you_mean, listed
+from .text import printable
 
 Tables = dict[str, Any]
 
@@ -25,21 +27,29 @@ class Kind:
     holds: Callable[[Any], bool]
 
 
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and "\0" not in value
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, float) or _whole(value)
 
 
 def _list(value: Any, of: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and all(of(item) for item in value)
 
 
-TEXT = Kind("a text in quotes", lambda v: isinstance(v, str))
-WHOLE = Kind("a whole number", lambda v: isinstance(v, int) and not isinstance(v, bool))
+TEXT = Kind("a text in quotes", _text)
+WHOLE = Kind("a whole number", _whole)
 NUMBER = Kind("a number", _number)
 FLAG = Kind("true or false", lambda v: isinstance(v, bool))
-TEXTS = Kind("a list of texts", lambda v: _list(v, lambda x: isinstance(x, str)))
+TEXTS = Kind("a list of texts", lambda v: _list(v, _text))
 NUMBERS = Kind("a list of numbers", lambda v: _list(v, _number))
-VALUES = Kind("a list of values", lambda v: _list(v, lambda x: isinstance(x, str | int | float)))
+VALUES = Kind("a list of values", lambda v: _list(v, lambda x: _text(x) or isinstance(x, bool) or _number(x)))
 
 GATE_KEYS = {
     "k_min": WHOLE,
@@ -117,7 +127,7 @@ PLACE_KEYS = {
     "attribute": TEXT,
     "path": TEXT,
     "layer": TEXT,
-    "column": Kind("a text in quotes, or a list of texts", lambda v: isinstance(v, str) or TEXTS.holds(v)),
+    "column": Kind("a text in quotes, or a list of texts", lambda v: _text(v) or TEXTS.holds(v)),
     "mapping": TEXT,
     "crs": TEXT,
 }
@@ -146,6 +156,12 @@ def parse(text: str, name: str) -> Tables:
         raise PolicyError(
             f"'{name}' is not TOML: {error}. Texts stand in quotes, decimals have a point."
         ) from None
+    except (
+        RecursionError,
+        ValueError,
+    ) as error:  # brackets in brackets without end; a number of thousands of digits
+        why = "too deeply nested" if isinstance(error, RecursionError) else "a number in it is too long"
+        raise PolicyError(f"'{name}' cannot be read as a policy: {why}.") from None
     check(tables, name)
     return tables
 
@@ -178,10 +194,15 @@ def check(tables: Mapping[str, Any], name: str) -> None:
         _check_table(table, PLACE_KEYS, f"[[places]] {table.get('attribute', number)!r}", name)
 
 
+def _shown(value: Any) -> str:
+    """A value as messages show it, cut off where it is long."""
+    return reprlib.repr(value)
+
+
 def _table(tables: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
     table = tables.get(key, {})
     if not isinstance(table, dict):
-        raise PolicyError(f"'{name}': expected a table [{key}], got {table!r}.")
+        raise PolicyError(f"'{name}': expected a table [{key}], got {_shown(table)}.")
     return table
 
 
@@ -190,14 +211,14 @@ def _check_variant(
 ) -> None:
     """Check a table whose keys depend on the value of one of them."""
     if not isinstance(table, dict):
-        raise PolicyError(f"'{name}': expected a table {where}, got {table!r}.")
+        raise PolicyError(f"'{name}': expected a table {where}, got {_shown(table)}.")
     if not table:
         return
     chosen = table.get(selector)
     if not isinstance(chosen, str) or chosen not in variants:
         raise PolicyError(
             f"'{name}', {where} {selector}: expected one of {listed(variants)}, got "
-            f"{'none' if chosen is None else repr(chosen)}.{did_you_mean(chosen, variants)}"
+            f"{'none' if chosen is None else _shown(chosen)}.{did_you_mean(chosen, variants)}"
         )
     for key in table:
         owners = [variant for variant, keys in variants.items() if key in keys]
@@ -210,14 +231,14 @@ def _check_variant(
 
 def _check_table(table: Any, keys: Mapping[str, Kind], where: str, name: str) -> None:
     if not isinstance(table, dict):
-        raise PolicyError(f"'{name}': expected a table {where}, got {table!r}.")
+        raise PolicyError(f"'{name}': expected a table {where}, got {_shown(table)}.")
     for key, value in table.items():
         if key not in keys:
             raise PolicyError(
                 f"'{name}', {where}: unknown key '{key}'.{did_you_mean(key, keys)} Expected {listed(keys, 12)}."
             )
         if not keys[key].holds(value):
-            raise PolicyError(f"'{name}', {where} {key}: expected {keys[key].words}, got {value!r}.")
+            raise PolicyError(f"'{name}', {where} {key}: expected {keys[key].words}, got {_shown(value)}.")
 
 
 def written(tables: Mapping[str, Any]) -> str:
@@ -258,7 +279,7 @@ def quoted(value: Any) -> str:
         return "[" + ", ".join(quoted(item) for item in value) + "]"
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{quoted_key(k)} = {quoted(v)}" for k, v in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return printable(json.dumps(value, ensure_ascii=False))
 
 
 def quoted_key(key: str) -> str:

@@ -37,10 +37,15 @@ class Publication:
         object.__setattr__(self, "keywords", tuple(self.keywords))
         for keyword in self.keywords:
             _check_text("keywords", keyword)
-        if not isinstance(self.count_min, int) or isinstance(self.count_min, bool) or self.count_min < 1:
+        whole = isinstance(self.count_min, int) and not isinstance(self.count_min, bool)
+        if not whole or not 1 <= self.count_min < 2**53:
             raise PolicyError(f"count_min: expected a whole number of at least 1, got {self.count_min!r}.")
 
 
 def _check_text(name: str, value: Any) -> None:
     if not isinstance(value, str):
         raise PolicyError(f"{name}: expected a text, got {value!r}.")
+    if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value):
+        raise PolicyError(
+            f"{name}: expected a text that files can hold, got one with NUL or half a pair in it."
+        )

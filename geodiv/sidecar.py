@@ -12,6 +12,7 @@ import numpy as np
 
 from .columns import check_text
 from .errors import SourceError, WriteError
+from .metadata import parsed
 
 
 def sidecar(path: str | Path) -> Path:
@@ -41,14 +42,12 @@ def read_json(path: Path) -> dict[str, Any] | None:
         The file is there but holds no JSON object, or cannot be read.
     """
     try:
-        metadata = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise SourceError(f"expected the metadata of a release in '{path}', got: {error}.") from error
-    if not isinstance(metadata, dict):
-        raise SourceError(f"expected the metadata of a release in '{path}', got a {type(metadata).__name__}.")
-    return metadata
+    return parsed(text, f"'{path}'")
 
 
 def _plain(value: Any, where: str) -> Any:

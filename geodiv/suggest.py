@@ -13,7 +13,7 @@ from .policy_file import quoted
 from .recognise import Candidate, Columns, recognised
 from .sources import Source, need, open_source
 from .sources.frames import ArrowSource
-from .text import as_text
+from .text import as_text, printable
 
 L_MIN = 3.0
 
@@ -95,7 +95,7 @@ def _head(source: Source) -> str:
 
 def _short(name: str) -> str:
     """A file's name without its folders, which are nobody's business."""
-    return name.strip("'").replace("\\", "/").rsplit("/", 1)[-1]
+    return printable(name.strip("'").replace("\\", "/").rsplit("/", 1)[-1])
 
 
 def _visits(

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .errors import SourceError, listed
 from .policy import GATES
+from .text import in_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +50,11 @@ def public_figures(metadata: Mapping[str, Any]) -> dict[str, Any]:
     -------
     dict
         cells, zones, persons, rounds, remedies, not_published, coverage, reference, dropped.
+
+    Raises
+    ------
+    SourceError
+        The metadata lacks one of them.
     """
     keys = (
         "cells",
@@ -60,6 +67,11 @@ def public_figures(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "reference",
         "dropped",
     )
+    if lacking := [key for key in keys if key not in metadata]:
+        raise SourceError(
+            f"expected a release whose metadata holds its figures, got none called {listed(lacking)}. Give the file as "
+            "geodiv wrote it, with the JSON beside it."
+        )
     return {key: metadata[key] for key in keys}
 
 
@@ -122,7 +134,7 @@ def score_text(figures: Mapping[str, Any], k_min: int) -> str:
         lines.append(
             f"{len(figures['districts']) - MOST_DISTRICTS:,} smaller districts fail too: --json lists them."
         )
-    return "\n".join(lines + dropped_lines(figures["dropped"]))
+    return in_lines(lines + dropped_lines(figures["dropped"]))
 
 
 def dropped_lines(dropped: Mapping[str, int]) -> list[str]:
@@ -149,7 +161,7 @@ def release_text(figures: Mapping[str, Any]) -> str:
             + ".",
         ]
     lines.append(f"Not published: {_many(figures['not_published'], 'cell')}. Rounds: {figures['rounds']}.")
-    return "\n".join(lines + dropped_lines(figures["dropped"]))
+    return in_lines(lines + dropped_lines(figures["dropped"]))
 
 
 def demo_text(outcome: Outcome, folder: str) -> str:
@@ -182,7 +194,7 @@ def demo_text(outcome: Outcome, folder: str) -> str:
         "Your own visits: geodiv init VISITS > policy.toml, read it, then",
         "  geodiv enforce VISITS -p policy.toml -o release.gpkg",
     ]
-    return "\n".join(lines)
+    return in_lines(lines)
 
 
 def _kinds(failing: pd.DataFrame) -> list[str]:

@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
 MISSING = "(missing)"
 """The value that a missing value is: a value of its own, in the sensitive tier."""
+
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Controls, line ends, marks that turn the direction of writing, invisible tags, and halves of a pair."""
+
+
+def printable(text: str) -> str:
+    """The text on one line, what would steer a terminal or a reader's eye written as JSON and TOML escape it.
+
+    A name out of a file is data: printed, it must neither colour the screen, nor begin a line of its own, nor turn
+    the words that follow it around.
+
+    Examples
+    --------
+    >>> print(printable("clinic\\x1b[31m\\nok"), printable("Café"))
+    clinic\\u001b[31m\\u000aok Café
+    """
+    return _UNPRINTABLE.sub(_escaped, text)
+
+
+def in_lines(lines: Iterable[str]) -> str:
+    """These lines as one text for a terminal: each stays one line, whatever names stand in it."""
+    return "\n".join(printable(line) for line in lines)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def as_text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -16,6 +15,7 @@ import pyogrio
 from .columns import as_read, work_tables
 from .errors import SourceError
 from .geopackage import OGR_ERRORS, RELEASE_URI, WORK_URI
+from .metadata import parsed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,7 @@ def read_work(path: str | Path) -> Work:
     known = work_tables(cells.columns)
     return Work(
         cells=as_read(cells, known["cells"]),
-        metadata=json.loads(stored[WORK_URI]),
+        metadata=parsed(stored[WORK_URI], f"'{path}'"),
         **{name: as_read(table, known[name]) for name, table in tables.items()},
     )
 

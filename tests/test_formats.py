@@ -163,7 +163,12 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, suffix: str
 
 def test_the_columns_of_an_empty_release_come_from_the_metadata(tmp_path: Path) -> None:
     made = release(zones=0)
-    made = replace(made, metadata=made.metadata | {"attributes": [{"column": "poi"}, {"column": "band"}]})
+    record = {
+        "kind": "nominal", "levels": [["a"]], "above": [[0]], "taxonomy": None, "missing": [], "sensitive": None,
+        "level": 0, "distance": "total variation", "positions": None, "gates": {},
+    }  # fmt: skip
+    attributes = [{"column": column, **record} for column in ("poi", "band")]
+    made = replace(made, metadata=made.metadata | {"attributes": attributes})
     for suffix in OUTLINED:
         write(made, tmp_path / f"{suffix[1:]}{suffix}")
         found = read_release(tmp_path / f"{suffix[1:]}{suffix}").cells

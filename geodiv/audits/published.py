@@ -151,9 +151,9 @@ def attribute_records(release: Release) -> list[dict[str, Any]]:
         raise SourceError(
             f"expected the columns {listed(needed)} in the layer of the release, got none called {listed(lacking)}."
         )
-    if len(release.cells) and not len(release.counts) and release.metadata.get("not_carried"):
+    if {"cells", "counts"} & set(release.metadata.get("not_carried", ())):
         raise SourceError(
-            "expected a release with its counts, got a file of a format that does not carry them. "
+            "expected a release with its zones and its counts, got a file of a format that does not carry both. "
             "Audit the GeoPackage."
         )
     return records

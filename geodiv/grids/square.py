@@ -30,6 +30,9 @@ LIMIT = 1 << 30
 DECIMALS = 6
 """Most decimals of a size: edges then are the floating-point numbers nearest to their decimal places."""
 
+EARTH = 40_075_017
+"""Metres around the equator: a larger square would be no square."""
+
 
 @dataclass(frozen=True, slots=True)
 class SquareGrid:
@@ -215,8 +218,10 @@ def _plain(number: Decimal) -> str:
 def _checked_size(size: float) -> float:
     """A size as an int when it is whole, otherwise a float, or an error."""
     number = isinstance(size, int | float | np.integer | np.floating) and not isinstance(size, bool)
-    if not number or not math.isfinite(size) or size <= 0:
+    if not number or not 0 < size < math.inf:
         raise GridError(f"Square size: expected a number of metres above 0, such as 500, got {size!r}.")
+    if size > EARTH:
+        raise GridError(f"Square size: expected at most {EARTH:,} metres, which is once around the Earth.")
     if Decimal(repr(float(size))) % Decimal(1).scaleb(-DECIMALS):
         raise GridError(
             f"Square size: expected at most {DECIMALS} decimals, as ids hold them all, got {size!r}."
