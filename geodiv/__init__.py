@@ -51,6 +51,7 @@ _HOME = {
     "Tabulation": "tabulation",
     "tabulate": "tabulation",
     "DuckDBEngine": "engines.duckdb",
+    "SparkEngine": "engines.spark",
     "score": "scores",
     "advice": "counsel",
     "failing_districts": "districts",
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
     from .enforcement import Outcome as Outcome
     from .enforcement import enforce as enforce
     from .engines.duckdb import DuckDBEngine as DuckDBEngine
+    from .engines.spark import SparkEngine as SparkEngine
     from .errors import GeodivError as GeodivError
     from .errors import GridError as GridError
     from .errors import NotConverged as NotConverged

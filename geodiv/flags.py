@@ -143,13 +143,18 @@ def run_flags(command: F) -> F:
 def engine_flags(command: F) -> F:
     """A click command that takes ``--engine`` and what belongs to it; for `engine_of_flags`."""
     options = [
-        click.option("--engine", default="memory", show_default=True, help="What counts: memory or duckdb."),
+        click.option(
+            "--engine",
+            default="memory",
+            show_default=True,
+            help="What counts: memory, duckdb, or Spark as spark://host:port, sc://host:port or local[2].",
+        ),
         click.option("--memory-limit", metavar="SIZE", help="What --engine duckdb may take, such as 4GB."),
         click.option("--threads", type=int, help="Cores that --engine duckdb may use; all unless given."),
         click.option(
             "--spill-folder",
             metavar="DIR",
-            help="Where --engine duckdb keeps what it counts, until the command ends; temporary files unless given.",
+            help="Where duckdb, or Spark on a shared disk, keeps what it counts until the command ends.",
         ),
     ]
     for option in reversed(options):

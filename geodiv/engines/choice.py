@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +11,9 @@ from ..errors import UsageError
 from .memory import MemoryEngine
 from .protocol import Engine
 
-EXPECTED = "'memory', 'duckdb' or an Engine"
+EXPECTED = "'memory', 'duckdb', spark://host:port, sc://host:port, local[2], a SparkSession or an Engine"
+
+_ADDRESS = re.compile(r"(spark|sc)://.*|local(\[.*\])?", re.DOTALL)
 
 
 def engine_of(choice: str | Engine, **options: Any) -> Engine:
@@ -18,9 +21,10 @@ def engine_of(choice: str | Engine, **options: Any) -> Engine:
 
     Parameters
     ----------
-    choice : "memory", "duckdb" or Engine
+    choice : "memory", "duckdb", address of Spark, SparkSession or Engine
+        Spark is ``spark://host:port``, ``sc://host:port`` (Spark Connect), ``local[2]``, or a live session.
     options
-        What the engine takes: memory_limit, threads and folder, for "duckdb".
+        What the engine takes: memory_limit, threads and folder for "duckdb", folder for Spark.
 
     Raises
     ------
@@ -33,6 +37,10 @@ def engine_of(choice: str | Engine, **options: Any) -> Engine:
     'memory'
     """
     if not isinstance(choice, str):
+        if _is_session(choice):
+            from .spark import SparkEngine
+
+            return SparkEngine(choice, **options)
         if isinstance(choice, type) or not hasattr(choice, "reduce"):
             raise UsageError(f"engine: expected {EXPECTED}, got {choice!r}.")
         return choice
@@ -40,13 +48,25 @@ def engine_of(choice: str | Engine, **options: Any) -> Engine:
         from .duckdb import DuckDBEngine
 
         return DuckDBEngine(**options)
-    if options:
+    spark = _ADDRESS.fullmatch(choice) is not None
+    if choice != "memory" and not spark:
+        raise UsageError(f"engine: expected {EXPECTED}, got {choice!r}.")
+    if options.keys() - ({"folder"} if spark else set()):
         raise UsageError(
-            f"memory limit, threads and spill folder belong to engine 'duckdb', got engine {choice!r}."
+            "memory limit and threads belong to engine 'duckdb', a spill folder to 'duckdb' and Spark, "
+            f"got engine {'spark' if spark else choice!r}."
         )
-    if choice == "memory":
+    if not spark:
         return MemoryEngine()
-    raise UsageError(f"engine: expected {EXPECTED}, got {choice!r}.")
+    from .spark import SparkEngine
+
+    return SparkEngine(choice, **options)
+
+
+def _is_session(choice: Any) -> bool:
+    """Whether it is a session of classic Spark or of Spark Connect, found without importing either."""
+    kind = type(choice)
+    return kind.__name__ == "SparkSession" and kind.__module__.partition(".")[0] == "pyspark"
 
 
 @contextmanager

@@ -4,12 +4,13 @@ A visit without a person, or without a usable place, is never counted and never 
 attribute is no such fault: it is the value ``(missing)``.
 """
 
-# The order inside, imports go to the left: textcolumn coordinates spec tally faults places reading
+# The order inside, imports go to the left: textcolumn coordinates spec tally faults places table reading
 
 from __future__ import annotations
 
-from .reading import VisitBatch, batches, whole
+from .reading import batches, whole
 from .spec import VisitSpec
+from .table import VisitBatch
 from .tally import REASONS, Intake, check
 
 __all__ = ["REASONS", "Intake", "VisitBatch", "VisitSpec", "batches", "check", "whole"]

@@ -12,7 +12,7 @@ from pyproj import CRS
 
 from ..errors import SourceError, listed
 from ..grids.protocol import Grid
-from ..sources import Source, need
+from ..sources import Described, need
 from .coordinates import (
     WGS84,
     BoolArray,
@@ -127,7 +127,7 @@ class Coordinates:
         )
 
 
-def place_of(source: Source, spec: VisitSpec) -> CellColumn | Coordinates:
+def place_of(source: Described, spec: VisitSpec) -> CellColumn | Coordinates:
     """Where a source keeps the places of its visits.
 
     Raises
@@ -151,7 +151,7 @@ def place_of(source: Source, spec: VisitSpec) -> CellColumn | Coordinates:
     return Coordinates((lon, lat), crs_of(spec.crs or "EPSG:4326"), spec.grid)
 
 
-def _geometry(source: Source, geometry: str, spec: VisitSpec) -> Coordinates:
+def _geometry(source: Described, geometry: str, spec: VisitSpec) -> Coordinates:
     need(source, geometry, "the geometry")
     crs = crs_of(spec.crs) if spec.crs is not None else source.crs
     if crs is None:
@@ -165,7 +165,7 @@ def _geometry(source: Source, geometry: str, spec: VisitSpec) -> Coordinates:
     return Coordinates((geometry,), crs, spec.grid, spec.points, remarks)
 
 
-def _usual(source: Source, names: tuple[str, ...]) -> str | None:
+def _usual(source: Described, names: tuple[str, ...]) -> str | None:
     for name in names:
         found = [column for column in source.columns if column.strip().lower() == name]
         if len(found) > 1:

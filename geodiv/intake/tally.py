@@ -34,7 +34,8 @@ class Intake:
         Rows that do not, by reason (`REASONS`); no reason stands with 0.
     first_rows : mapping of str to tuple of int
         The first row numbers of each reason, 1-based. For one CSV file they are its line numbers (the header
-        is line 1); several files are numbered through, from the first row of the first on.
+        is line 1); several files are numbered through, from the first row of the first on. A distributed read
+        knows none: this stays empty.
     digest : str
         sha256 of the input, in hexadecimal: of the bytes of a file, of the names and digests of several, or
         of the columns read of a frame. It comes with the last batch and is empty before.
@@ -117,9 +118,9 @@ def _found(intake: Intake, reason: str) -> str:
     if reason != "out of range" or 2 * number > intake.rows:
         said += [cause for cause, rows in intake.causes.get(reason, {}).items() if 2 * rows > number]
     more = ", ..." if number > len(first) else ""
-    where = f"row{'s' * (number > 1)} {', '.join(map(str, first))}{more}"
+    where = f": row{'s' * (number > 1)} {', '.join(map(str, first))}{more}" if first else ""
     why = f" ({'; '.join(said)})" if said else ""
-    return f"{reason} in {_rows(number)}{why}: {where}"
+    return f"{reason} in {_rows(number)}{why}{where}"
 
 
 def _added(one: Mapping[str, int], two: Mapping[str, int]) -> dict[str, int]:

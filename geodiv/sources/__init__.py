@@ -16,10 +16,10 @@ from .csvfile import CsvSource
 from .frames import ArrowSource, PandasSource
 from .parquet import ParquetSource
 from .several import FileSource, SeveralSource
-from .source import Source, name_of, need
+from .source import Described, Source, name_of, need
 from .vector import VectorSource
 
-__all__ = ["Source", "need", "open_source"]
+__all__ = ["Described", "Source", "need", "open_source"]
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt", ".txt.gz")
 PARQUET = (".parquet", ".geoparquet", ".pq")

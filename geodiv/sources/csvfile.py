@@ -83,8 +83,7 @@ class CsvSource:
         """The table, its header read; None reads standard input."""
         bytes_ = Bytes.of(path)
         first = _header_line(bytes_)
-        outside = "".join(first.split('"')[::2])
-        delimiter = max(DELIMITERS, key=outside.count)
+        delimiter = delimiter_of(first)
         header = next(csv.reader([first], delimiter=delimiter))
         columns, repeated = distinct_columns(header, [pa.string()] * len(header))
         return cls(bytes_, columns, repeated, delimiter, len(header), Lines(bytes_.stream, delimiter))
@@ -148,6 +147,18 @@ class CsvSource:
         except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as fault:
             return f"{self.name} cannot be read to its end: {first_line(fault)}."
         return f"{self.name} cannot be read as CSV. Save it again, with quotes around texts."
+
+
+def delimiter_of(header: str) -> str:
+    """What separates the fields of a header: what it has most of, quoted texts aside.
+
+    Examples
+    --------
+    >>> delimiter_of('person;"lon, lat, height";poi')
+    ';'
+    """
+    outside = "".join(header.split('"')[::2])
+    return max(DELIMITERS, key=outside.count)
 
 
 def _header_line(bytes_: Bytes) -> str:

@@ -68,12 +68,16 @@ class SeveralSource:
         names = [os.path.relpath(path, base).replace(os.sep, "/") for path in paths]
         return digest_of_several(zip(names, (part.digest() for part in self.parts), strict=True))
 
-    def batches(self, columns: Sequence[str], rows_per_batch: int | None) -> Iterator[pa.Table]:
-        """The rows with these columns, at least one table a file; see `Source`."""
+    def check(self, columns: Sequence[str]) -> None:
+        """An error unless all files have these columns, of the same sort of type."""
         for part in self.parts[1:]:
             for column in columns:
                 need(part, column, f"as in {self.parts[0].name}")
                 _check_same(self.parts[0], part, column)
+
+    def batches(self, columns: Sequence[str], rows_per_batch: int | None) -> Iterator[pa.Table]:
+        """The rows with these columns, at least one table a file; see `Source`."""
+        self.check(columns)
         for part in self.parts:
             yield from part.batches(columns, rows_per_batch)
 

@@ -20,8 +20,8 @@ BLOCK = 1 << 20
 """Bytes read at a time."""
 
 
-class Source(Protocol):
-    """An input, opened: its columns are known, its rows not yet read."""
+class Described(Protocol):
+    """What is known of an input before its rows are read."""
 
     @property
     def name(self) -> str:
@@ -47,6 +47,10 @@ class Source(Protocol):
     def crs(self) -> CRS | None:
         """CRS of the geometry, as the source declares it."""
         ...
+
+
+class Source(Described, Protocol):
+    """An input, opened: its columns are known, its rows not yet read."""
 
     def digest(self) -> str | None:
         """sha256 of the file's bytes, in hexadecimal; None when there is no file (see `fingerprint`)."""
@@ -84,7 +88,7 @@ def distinct_columns(
     return first, frozenset(twice)
 
 
-def need(source: Source, column: str, use: str) -> str:
+def need(source: Described, column: str, use: str) -> str:
     """The column's name, or an error that lists the columns there are."""
     if column not in source.columns:
         raise SourceError(
