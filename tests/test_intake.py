@@ -22,6 +22,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geodiv import leftovers
 from geodiv.attribute import Nominal
 from geodiv.errors import SourceError, UsageError, WriteError
 from geodiv.grids.column import ColumnGrid
@@ -1015,12 +1016,13 @@ def test_a_rejects_file_of_another_users_process_is_left(
     left = tmp_path / ".r.csv.7.part"
     left.write_text("")
     monkeypatch.setattr("os.kill", refused)
-    faults._clear(tmp_path / "r.csv")
+    with faults.Rejects(tmp_path / "r.csv"):
+        pass
     assert left.exists()
 
 
 def test_where_asking_would_end_a_process_it_is_taken_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults.os, "name", "nt")
-    assert faults._runs(2**30)
+    monkeypatch.setattr(leftovers.os, "name", "nt")
+    assert leftovers._runs(2**30)
     monkeypatch.undo()
-    assert not faults._runs(2**30)
+    assert not leftovers._runs(2**30)
