@@ -130,7 +130,7 @@ class SparkEngine:
         """Give up all contributions, and stop the session if it was started here."""
         with explained(self._session.name):
             try:
-                self._held.close()
+                self._held.close(self._session.gone)
             finally:
                 self._session.stop()
 

@@ -98,11 +98,11 @@ class Held:
         self._tables.add(table)
         return table
 
-    def close(self) -> None:
-        """Drop all tables, and remove the folder."""
+    def close(self, gone: bool) -> None:
+        """Drop all tables, unless the server is gone and they with it, and remove the folder."""
         try:
             for table in list(self._tables):
-                table.drop()
+                table.drop.detach() if gone else table.drop()
         finally:
             if self._remove is not None:
                 self._remove()

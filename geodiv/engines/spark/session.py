@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import re
@@ -10,7 +11,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import TimeoutError as LateError
 from multiprocessing.pool import ThreadPool
@@ -57,16 +58,26 @@ class Session:
         Whether it was started here, and is to be stopped.
     near : bool
         Whether its server runs on this machine.
+    hosts : tuple of (str, int)
+        Of the servers; empty where they are not known.
     """
 
     spark: Any
     name: str
     ours: bool
     near: bool
+    hosts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def gone(self) -> bool:
+        """Whether the server of a Spark Connect session takes no more connections."""
+        return self.name.startswith("sc://") and _refusal(self.hosts) is not None
 
     def stop(self) -> None:
         """Stop the session if it was started here."""
-        if self.ours:
+        if self.ours and self.gone:
+            _abandon(self.spark)
+        elif self.ours:
             self.spark.stop()
 
 
@@ -105,7 +116,7 @@ def session_of(where: Any, patience: float) -> Session:
     start = _connected if where.startswith("sc://") else _classic
     spark = start(where, name, near, patience)
     try:
-        return _checked(Session(spark, name, ours=True, near=near))
+        return _checked(Session(spark, name, True, near, hosts))
     except GeodivError:
         spark.stop()
         raise
@@ -153,10 +164,10 @@ def _named(address: str) -> str:
     return f"{scheme}://{re.split('[/;?]', rest)[0].rpartition('@')[2]}"
 
 
-def _hosts(address: str) -> list[tuple[str, int]]:
+def _hosts(address: str) -> tuple[tuple[str, int], ...]:
     """Hosts and ports of an address; none for a local Spark."""
     if LOCAL.fullmatch(address):
-        return []
+        return ()
     scheme = address.partition("://")[0]
     found = []
     for part in _named(address).partition("://")[2].split(","):
@@ -170,32 +181,37 @@ def _hosts(address: str) -> list[tuple[str, int]]:
                 f"expected an address such as {scheme}://host:{PORTS[scheme]}, got {_named(address)!r}."
             )
         found.append((host, port or PORTS[scheme]))
-    return found
+    return tuple(found)
 
 
-def _knock(hosts: list[tuple[str, int]], name: str) -> None:
+def _knock(hosts: tuple[tuple[str, int], ...], name: str) -> None:
     """An error unless one of the hosts takes a connection: Spark itself would go on trying for minutes."""
-    reason = ""
+    reason = _refusal(hosts)
+    if reason is not None:
+        raise UsageError(f"expected a Spark server at {name}, got: {reason}. Start it, or check the address.")
+
+
+def _refusal(hosts: tuple[tuple[str, int], ...]) -> str | None:
+    """Why none of the hosts takes a connection; None when one does, or when there are none."""
+    reason = None
     for host in hosts:
         try:
             with socket.create_connection(host, KNOCK):
-                return
+                return None
         except OSError as error:
             reason = error.strerror or str(error) or type(error).__name__
-    if hosts:
-        raise UsageError(f"expected a Spark server at {name}, got: {reason}. Start it, or check the address.")
+    return reason
 
 
 def _connected(address: str, name: str, near: bool, patience: float) -> Any:
     if importlib.util.find_spec("grpc") is None:
         raise UsageError(f"{name} needs the package grpcio. Install geodiv[spark] or geodiv[spark-connect].")
+    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession
 
-    def start() -> Any:
-        spark = SparkSession.builder.remote(address).create()
+    def first_words() -> None:
         for key, value in SETTINGS.items():
             spark.conf.set(key, value)
-        return spark
 
     def late() -> GeodivError:
         return UsageError(
@@ -203,7 +219,19 @@ def _connected(address: str, name: str, near: bool, patience: float) -> Any:
         )
 
     with explained(name):
-        return within(patience, start, late)
+        spark = SparkSession.builder.remote(address).create()
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=8, max_backoff=10_000)])
+        with ExitStack() as after_an_error:
+            after_an_error.callback(_abandon, spark)
+            within(patience, first_words, late)
+            after_an_error.pop_all()
+        return spark
+
+
+def _abandon(spark: Any) -> None:
+    """Leave a Spark Connect session whose server does not answer: its client would ask for minutes when Python ends."""
+    spark.client.set_retry_policies([])
+    atexit.unregister(getattr(spark.client, "_on_exit", spark.client.close))
 
 
 def _classic(address: str, name: str, near: bool, patience: float) -> Any:

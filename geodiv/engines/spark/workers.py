@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import shapely
 from pyproj import CRS
 
 from ...errors import GeodivError, SourceError
@@ -179,20 +180,22 @@ def versions() -> dict[str, str]:
 
 
 def sampled(grid: Grid) -> list[str]:
-    """Keys, as text, of some places all over the world and where the grid's CRS is made for, or of some ids."""
+    """Keys, as text, of places all over the world, where the grid's CRS is made for, and inside zones; or of ids."""
     if grid.column is not None:
         return [str(key) for key in grid.parse(np.array(IDS, dtype=object))]
     crs = CRS.from_user_input(grid.crs)
-    lon, lat = (grid_.ravel() for grid_ in np.meshgrid(np.arange(-150.5, 180, 30), np.arange(-60.25, 90, 30)))
-    if crs.area_of_use is not None:
-        west, south, east, north = crs.area_of_use.bounds
-        lon, lat = (
-            np.append(lon, np.linspace(west, east, 9)[1:-1]),
-            np.append(lat, np.linspace(south, north, 9)[1:-1]),
-        )
-    x, y = reproject(lon, lat, WGS84, crs)
+    lon, lat = np.meshgrid(np.arange(-150.5, 180, 30), np.arange(-60.25, 90, 30))
+    west, south, east, north = crs.area_of_use.bounds if crs.area_of_use is not None else (0, 0, 0, 0)
+    x, y = reproject(
+        np.append(lon, np.linspace(west, east, 9)[1:-1]),
+        np.append(lat, np.linspace(south, north, 9)[1:-1]),
+        WGS84,
+        crs,
+    )
     there = np.isfinite(x) & np.isfinite(y)
+    inside = shapely.point_on_surface(getattr(grid, "shapes", np.zeros(0, dtype=object))[:100])
+    x, y = np.append(x[there], shapely.get_x(inside)), np.append(y[there], shapely.get_y(inside))
     try:
-        return [str(key) for key in grid.locate(x[there], y[there])]
+        return [str(key) for key in grid.locate(x, y)]
     except GeodivError as error:
         return [type(error).__name__]
