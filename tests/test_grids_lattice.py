@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from geodiv.grids import lattice
-from geodiv.grids.lattice import BLOCK, MARGIN, UNSURE, cells_at
+from geodiv.grids.lattice import MARGIN, UNSURE, cells_at
 
 Points = NDArray[np.float64]
 NUDGES = (0.0, 1e-6, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14)
@@ -128,9 +128,11 @@ def test_every_resolution_over_the_whole_sphere(resolution: int) -> None:
     same(anywhere(np.random.default_rng(resolution), 2000), resolution)
 
 
-@pytest.mark.parametrize("resolution", [3, 8, 9])
-def test_blocks_fit_together(resolution: int) -> None:
-    points = in_a_city(np.random.default_rng(5), resolution, 2 * BLOCK + 17)
+@pytest.mark.parametrize("resolution", [3, 8])
+def test_blocks_and_what_threads_take_fit_together(resolution: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lattice, "BLOCK", 1000)
+    monkeypatch.setattr(lattice, "SPAN", 3000)
+    points = in_a_city(np.random.default_rng(5), resolution, 7 * lattice.SPAN + 17)
     same(kept(points), resolution)
 
 

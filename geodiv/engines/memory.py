@@ -89,15 +89,16 @@ class MemoryEngine:
     def count(self, contributions: Contributions, groups: Groups) -> IntArray:
         """(groups,) distinct persons; see `Engine`."""
         if groups.attribute is None:
-            found, code = contributions.handle.anyone, groups.cell
+            found, persons, code = contributions.handle.anyone, contributions.persons, groups.cell
         else:
             assert groups.value is not None
             found = contributions.handle.attributes[groups.attribute]
+            persons = contributions.pairs[groups.attribute].persons
             code = groups.cell * len(contributions.spaces[groups.attribute].values) + groups.value
-        order = np.argsort(groups.group, kind="stable")
-        pair = np.searchsorted(found.code, code[order])
-        ends = np.searchsorted(groups.group[order], np.arange(groups.size + 1))
-        return _count(_rows(pair, ends, len(found.code)), found.people)
+        if (groups.group[1:] < groups.group[:-1]).any():
+            code = code[np.argsort(groups.group, kind="stable")]
+        ends = np.concatenate([[0], np.cumsum(np.bincount(groups.group, minlength=groups.size))])
+        return _count(_rows(np.searchsorted(found.code, code), ends, len(found.code)), found.people, persons)
 
     def describe(self) -> dict[str, str]:
         """Name and versions; see `Engine`."""
@@ -107,13 +108,13 @@ class MemoryEngine:
         """Nothing is kept outside the contributions."""
 
 
-def _count(fed: CSR, people: CSR) -> IntArray:
-    """(groups,) distinct persons.
+def _count(fed: CSR, people: CSR, persons: IntArray) -> IntArray:
+    """(groups,) distinct persons; `persons` are those of each pair.
 
     A group of one pair has the pair's persons; a large group marks its persons in a list of all. For the others, in
     blocks of groups: the entries of a row of the product are its persons.
     """
-    persons, pairs = np.diff(people.indptr).astype(np.int64), np.diff(fed.indptr)
+    pairs = np.diff(fed.indptr)
     ends = np.concatenate([[0], np.cumsum(persons[fed.indices])])[fed.indptr]
     length = np.diff(ends)
     result = np.zeros(fed.shape[0], dtype=np.int64)

@@ -8,6 +8,8 @@ Where rounding could decide otherwise (see `MARGIN`), each point is left to H3, 
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import combinations, repeat
 
@@ -23,6 +25,8 @@ digits in an arc cosine.
 """
 BLOCK = 8192
 """Points at a time, so that they stay in the processor's cache."""
+SPAN = 32 * BLOCK
+"""Points that one thread takes at a time."""
 UNSURE = -1
 SPREAD = 1 << 25
 """More than the lattice points along a face at the finest resolution."""
@@ -52,9 +56,14 @@ def cells_at(lon: FloatArray, lat: FloatArray, resolution: int) -> IntArray:
 
     forms, unit = _forms(resolution), _unit(resolution)
     codes = np.empty(len(lon), dtype=np.int64)
-    for start in range(0, len(lon), BLOCK):
-        block = slice(start, start + BLOCK)
-        codes[block] = _codes(_on_sphere(lon[block], lat[block]), forms, MARGIN / unit)
+
+    def locate(start: int) -> None:
+        for at in range(start, min(start + SPAN, len(lon)), BLOCK):
+            block = slice(at, at + BLOCK)
+            codes[block] = _codes(_on_sphere(lon[block], lat[block]), forms, MARGIN / unit)
+
+    with ThreadPoolExecutor(processors()) as threads:
+        list(threads.map(locate, range(0, len(lon), SPAN)))
     group, distinct = pd.factorize(codes)
     first = np.empty(len(distinct), dtype=np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
@@ -62,6 +71,11 @@ def cells_at(lon: FloatArray, lat: FloatArray, resolution: int) -> IntArray:
     unsure = np.flatnonzero(codes == UNSURE)
     cells[unsure] = _asked(lon[unsure], lat[unsure], resolution)
     return cells
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _asked(lon: FloatArray, lat: FloatArray, resolution: int) -> IntArray:
