@@ -98,6 +98,7 @@ def bare(city: str) -> dict[str, float]:
         options = {"memory_limit": MEMORY, "threads": THREADS, "temp_directory": f"{folder}/spilled"}
         start = time.perf_counter()
         with closing(duckdb.connect(f"{folder}/bare.duckdb", config=options)) as database:
+            database.execute("SET enable_progress_bar = false")
             for question in BARE:
                 database.execute(question.format(city)).fetchnumpy()
         return {"tabulate": time.perf_counter() - start}

@@ -375,6 +375,14 @@ def test_other_errors_of_duckdb_are_told_without_its_text(
     engine.close()
 
 
+def test_duckdb_draws_no_progress_bar_on_standard_output(tmp_path: Path) -> None:
+    """It would where it takes Python for interactive, as with ``python -c``, amid the JSON of a command."""
+    asked = "SELECT CAST(current_setting('enable_progress_bar') AS INTEGER) AS drawn"
+    with child(tmp_path, f"print(table.contributions.handle.rows({asked!r})['drawn'].tolist())") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "[0]\n"
+
+
 # --- size and threads ---------------------------------------------------------------------------------------
 
 

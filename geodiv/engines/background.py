@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import TypeVar
+from threading import Event, Thread
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _PATIENCE = 0.1
@@ -27,16 +28,33 @@ def in_background(
     meanwhile : callable
         What this thread does in the meantime; it gets the future of `work`, to see when that is done.
     """
-    with ThreadPoolExecutor(max_workers=1) as pool, ExitStack() as after_an_error:
-        running = pool.submit(work)
-        after_an_error.callback(_end, running, cancel)
+    running: Future[T] = Future()
+    ended = Event()
+    thread = Thread(target=_run, args=(running, ended, work), daemon=True)
+    with ExitStack() as after_an_error:  # before the start: an interrupt may come in the midst of it
+        after_an_error.callback(_end, thread, ended, cancel)
+        thread.start()
         meanwhile(running)
         result = running.result()
         after_an_error.pop_all()
+    thread.join()
     return result
 
 
-def _end(running: Future[T], cancel: Callable[[], None]) -> None:
-    while not running.done():
+def _run(running: Future[T], ended: Event, work: Callable[[], T]) -> None:
+    def keep(kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if error is not None:
+            running.set_exception(error)
+        return True
+
+    with ExitStack() as stack:
+        stack.push(keep)
+        if not ended.is_set():
+            running.set_result(work())
+
+
+def _end(thread: Thread, ended: Event, cancel: Callable[[], None]) -> None:
+    ended.set()
+    while thread.is_alive():
         cancel()
-        wait([running], timeout=_PATIENCE)
+        thread.join(timeout=_PATIENCE)

@@ -192,6 +192,9 @@ class _Store:
                 "Tabulate again, and close the engine last."
             )
         with self.plainly(), self._database.cursor() as cursor:
+            cursor.execute(
+                "SET enable_progress_bar = false"
+            )  # it would go to standard output, where results are
             for name, table in tables.items():
                 cursor.register(name, table)
             yield cursor
