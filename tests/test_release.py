@@ -97,6 +97,7 @@ def test_hiding_is_a_view_and_no_gate() -> None:
 def test_shares_of_the_smallest_zone_there_is() -> None:
     made = release({CENTRE: {"a": 1}}, count_min=1, k_min=1)
     assert made.counts[["persons", "share"]].to_numpy().tolist() == [[1, 1.0]]
+    assert made.reference[["value", "share"]].to_numpy().tolist() == [["a", 1.0]]
 
 
 def test_what_is_shown_goes_zone_by_zone_in_label_order_at_any_mix_of_levels() -> None:
