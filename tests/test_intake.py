@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import reduce
 from operator import add
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import geopandas as gpd
@@ -1022,7 +1023,7 @@ def test_a_rejects_file_of_another_users_process_is_left(
 
 
 def test_where_asking_would_end_a_process_it_is_taken_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leftovers.os, "name", "nt")
+    monkeypatch.setattr(leftovers, "os", SimpleNamespace(name="nt"))
     assert leftovers._runs(2**30)
     monkeypatch.undo()
     assert not leftovers._runs(2**30)
