@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import h3.api.basic_int as h3
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,10 +73,38 @@ def write(folder: Path, visits: int, files: int = 1) -> Path:
         for i, table in enumerate(parts(visits, files)):
             pq.write_table(table, made if files == 1 else made / f"{i:03}.parquet")
         made.rename(path)
-    rows = [f"category {i:02d},class {i % CLASSES}" for i in range(CATEGORIES)]
-    (folder / "taxonomy.csv").write_text("\n".join(["value,level1", *rows]) + "\n", encoding="utf-8")
+    write_taxonomy(folder)
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
     return path
+
+
+def patches(folder: Path, cells: int, odd: float = 0.13, visits: int = 100) -> Path:
+    """Visits to a disk of H3 cells, alike but for a share in which most are of one category: a fifth then fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"patches-{cells}.parquet"
+    if not path.exists():
+        rng = np.random.default_rng(1)
+        disk = h3.grid_disk(h3.latlng_to_cell(48.85, 2.35, 9), int(np.sqrt(cells / 3)) + 1)[:cells]
+        lat, lon = np.array([h3.cell_to_latlng(cell) for cell in disk]).T
+        cell = np.repeat(np.arange(cells), visits)
+        same = (rng.random(cells) < odd)[cell] & (rng.random(len(cell)) < 0.9)
+        category = np.where(same, (cell * 7) % CATEGORIES, rng.integers(0, CATEGORIES, len(cell)))
+        table = {
+            "person_id": pa.array(rng.integers(0, cells * 5, len(cell))),
+            "lon": lon[cell] + rng.normal(0, 1e-4, len(cell)),
+            "lat": lat[cell] + rng.normal(0, 1e-4, len(cell)),
+            "category": pa.array([f"category {i:02d}" for i in range(CATEGORIES)]).take(pa.array(category)),
+        }
+        pq.write_table(pa.table(table), path)
+    write_taxonomy(folder)
+    (folder / "patches.toml").write_text(POLICY, encoding="utf-8")
+    return path
+
+
+def write_taxonomy(folder: Path) -> None:
+    """The taxonomy of the categories, six classes of five."""
+    rows = [f"category {i:02d},class {i % CLASSES}" for i in range(CATEGORIES)]
+    (folder / "taxonomy.csv").write_text("\n".join(["value,level1", *rows]) + "\n", encoding="utf-8")
 
 
 POLICY = """\

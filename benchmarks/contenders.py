@@ -12,15 +12,18 @@ from typing import Any
 
 @contextmanager
 def _stage(seconds: dict[str, float], name: str) -> Iterator[None]:
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     yield
     seconds[name] = time.perf_counter() - start
+    seconds[f"{name} cpu"] = time.process_time() - busy
 
 
 def geodiv(path: str) -> dict[str, float]:
-    """Parquet to release.gpkg, by stage."""
+    """Parquet to release.gpkg, by stage; packages are imported before, as for all."""
     import geodiv as gd
 
+    for name in gd.__all__:
+        getattr(gd, name)
     seconds: dict[str, float] = {}
     with _stage(seconds, "total"):
         run = gd.read_run(Path(path).with_name("policy.toml"))
@@ -34,6 +37,104 @@ def geodiv(path: str) -> dict[str, float]:
         left.unlink()
     with _stage(seconds, "score"):
         gd.score(table, run.policy)
+    return seconds
+
+
+def importing() -> dict[str, float]:
+    """What ``import geodiv`` takes in a fresh process."""
+    seconds: dict[str, float] = {}
+    with _stage(seconds, "total"):
+        import geodiv  # noqa: F401
+    return seconds
+
+
+def points(number: str) -> dict[str, float]:
+    """H3 cells of points that are all different: geodiv, a loop over H3, polars-h3 where it is installed."""
+    import importlib.util
+
+    import h3.api.basic_int as h3
+    import numpy as np
+
+    import geodiv as gd
+
+    rng = np.random.default_rng(1)
+    size = int(float(number))
+    lon, lat = 2.35 + rng.normal(0, 0.3, size), 48.85 + rng.normal(0, 0.2, size)
+    gd.H3Grid(9).locate(lon[:9], lat[:9])
+    seconds: dict[str, float] = {}
+    with _stage(seconds, "geodiv"):
+        found = gd.H3Grid(9).locate(lon, lat)
+    with _stage(seconds, "loop"):
+        cells = (h3.latlng_to_cell(*point, 9) for point in zip(lat.tolist(), lon.tolist(), strict=True))
+        looped = np.fromiter(cells, dtype=np.int64, count=size)
+    assert (found == looped).all()
+    if importlib.util.find_spec("polars_h3"):
+        import polars as pl
+        import polars_h3 as plh3
+
+        frame = pl.DataFrame({"lat": lat, "lon": lon})
+        with _stage(seconds, "polars"):
+            frame.select(plh3.latlng_to_cell("lat", "lon", 9))
+    return seconds
+
+
+def remedies(path: str) -> dict[str, float]:
+    """Tabulating the patches and clearing them: rounds of the ladder until nothing fails, then refining."""
+    import geodiv as gd
+
+    for name in gd.__all__:
+        getattr(gd, name)
+    run = gd.read_run(Path(path).with_name("patches.toml"))
+    seconds: dict[str, float] = {}
+    with _stage(seconds, "tabulate"):
+        table = run.tabulate(path)
+    at: dict[str, tuple[float, float]] = {}
+
+    def seen(stage: str, *_: int) -> None:
+        at.setdefault(stage, (time.perf_counter(), time.process_time()))
+
+    outcome = gd.enforce(table, run.policy, progress=seen)
+    seconds["cells"] = len(table.cells)
+    seconds["failing"] = int(outcome.rounds["failing"].iloc[0])
+    for name, start, end in (("fixed point", "remedy", "refine"), ("refining", "refine", "verify")):
+        seconds[name] = at[end][0] - at[start][0]
+        seconds[f"{name} cpu"] = at[end][1] - at[start][1]
+    return seconds
+
+
+def many_values(zones: str, values: str) -> dict[str, float]:
+    """Scores of many zones with many values against rings, and what scoring allocates, the scores included."""
+    import tracemalloc
+
+    import h3.api.basic_int as h3
+    import numpy as np
+    import pyarrow as pa
+
+    import geodiv as gd
+
+    rng = np.random.default_rng(1)
+    size, v = int(float(zones)), int(values)
+    steps = int(np.sqrt(size / 3)) + 1
+    ids = np.array(h3.grid_disk(h3.latlng_to_cell(48.85, 2.35, 9), steps)[:size])
+    cell, person = np.repeat(ids, 30), rng.integers(0, size, 30 * size)
+    names = pa.array([f"v{i:03}" for i in range(v)])
+    visits = pa.table(
+        {
+            "cell": pa.array([f"{i:x}" for i in ids.tolist()]).take(pa.array(np.repeat(np.arange(size), 30))),
+            "person": person,
+            "value": names.take(pa.array(np.minimum(rng.exponential(v / 5, len(cell)).astype(int), v - 1))),
+        }
+    )
+    grid, attributes = gd.H3Grid(9, column="cell"), [gd.Nominal("value")]
+    table = gd.tabulate(visits, grid=grid, person="person", attributes=attributes)
+    policy = gd.Policy(l_min=3, t_max=0.5, shift_max=0.3, reference=gd.Ring(max_order=3))
+    table.geometry()
+    seconds: dict[str, float] = {}
+    with _stage(seconds, "score"):
+        gd.score(table, policy)
+    tracemalloc.start()
+    gd.score(table, policy)
+    seconds["extra MB"] = tracemalloc.get_traced_memory()[1] / 1e6
     return seconds
 
 

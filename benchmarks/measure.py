@@ -8,14 +8,16 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Medians over the repeats: stages in seconds of wall clock, peak memory of the process in MB."""
+    """The least over the repeats, since other work on the machine only adds: stages in seconds, peak memory in MB.
+
+    A stage has its seconds of wall clock, and under ``<stage> cpu`` those of all processors together.
+    """
 
     seconds: dict[str, float]
     peak_mb: float
@@ -25,10 +27,17 @@ def measure(
     module: str, function: str, *arguments: str, repeats: int = 1, python: str = sys.executable
 ) -> Measured:
     """Run ``module.function(*arguments)``, which returns seconds by stage, `repeats` times."""
-    found = [_once(python, module, function, arguments) for _ in range(repeats)]
-    stages = found[0][0]
-    seconds = {stage: median(one[0][stage] for one in found) for stage in stages}
-    return Measured(seconds, median(one[1] for one in found))
+    return in_turn((module, function, *arguments), repeats=repeats, python=python)[0]
+
+
+def in_turn(*calls: tuple[str, ...], repeats: int = 1, python: str = sys.executable) -> list[Measured]:
+    """Run several calls (module, function, arguments) one after the other, `repeats` times over."""
+    rounds = [[_once(python, call[0], call[1], call[2:]) for call in calls] for _ in range(repeats)]
+    found = []
+    for runs in zip(*rounds, strict=True):
+        seconds = {stage: min(seconds[stage] for seconds, _ in runs) for stage in runs[0][0]}
+        found.append(Measured(seconds, min(peak for _, peak in runs)))
+    return found
 
 
 def _once(

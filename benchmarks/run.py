@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import importlib.util
+import math
 import os
 import platform
 import subprocess
@@ -13,9 +14,11 @@ import tempfile
 import venv
 from pathlib import Path
 
-from city import write
-from measure import Measured, measure
+from city import patches, write
+from measure import Measured, in_turn, measure
 
+BOOK = 10_000_000
+"""Visits up to which the textbook code is waited for."""
 PACKAGES = ("geodiv", "numpy", "pandas", "pyarrow", "h3", "polars", "polars-h3")
 
 
@@ -39,8 +42,12 @@ def main() -> None:
         given.visits, given.repeats = ["1e5"], 1
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
-        rows = [row for size in given.visits for row in _city(folder, int(float(size)), given.repeats)]
-        rows += _kernels(given.small, given.pycanon, Path(temporary))
+        rows, seconds = [], {}
+        for size in given.visits:
+            more, seconds[float(size)] = _city(folder, int(float(size)), given.repeats)
+            rows += more
+        rows += _growth(seconds) + _kernels(folder, given.small, given.repeats)
+        rows += _pycanon(given.small, Path(temporary)) if given.pycanon else []
     text = _table(rows)
     print(text)
     if given.write:
@@ -49,45 +56,92 @@ def main() -> None:
         given.write.write_text(f"# Benchmarks\n\n{_machine()}\n\n{text}\n{kept}", encoding="utf-8")
 
 
-def _city(folder: Path, visits: int, repeats: int) -> list[tuple[str, str, str]]:
+Row = tuple[str, str, str]
+
+
+def _city(folder: Path, visits: int, repeats: int) -> tuple[list[Row], float]:
+    """The rows of one city, and the seconds from visits to release."""
     path = str(write(folder, visits))
-    ours = measure("contenders", "geodiv", path, repeats=repeats)
+    polars = importlib.util.find_spec("polars_h3") is not None
+    ours, *floors = in_turn(
+        ("contenders", "geodiv", path), *[("contenders", "floor", path)] * polars, repeats=repeats
+    )
     stages = ", ".join(f"{name} {ours.seconds[name]:.2f}" for name in ("tabulate", "enforce", "write"))
     rows = [(f"{visits:.0e} visits: enforce, Parquet to release.gpkg", _seconds(ours), stages)]
-    if importlib.util.find_spec("polars_h3"):
-        floor = measure("contenders", "floor", path, repeats=repeats)
-        against = f"polars floor {floor.seconds['total']:.2f} s"
-        rows.append(
-            ("- against the polars floor", _ratio(ours.seconds["total"], floor.seconds["total"]), against)
+    for floor in floors:
+        against = (
+            f"polars floor {floor.seconds['total']:.2f} s, {floor.seconds['total cpu']:.2f} s of processors"
         )
-        rows.append(("- tabulate alone", _ratio(ours.seconds["tabulate"], floor.seconds["total"]), against))
-    book = measure("contenders", "textbook", path)
-    both = ours.seconds["tabulate"] + ours.seconds["score"]
-    rows.append(
-        ("- textbook code, tabulate + score", _ratio(book.seconds["total"], both), "times slower than geodiv")
-    )
-    slower = _ratio(book.seconds["score"], ours.seconds["score"])
-    return [*rows, ("- textbook code, score alone", slower, "times slower than geodiv")]
+        rows.append(("- against the polars floor", _ratios(ours, "total", floor, "total"), against))
+        rows.append(("- tabulate alone", _ratios(ours, "tabulate", floor, "total"), against))
+    if visits <= BOOK:
+        book = measure("contenders", "textbook", path)
+        both = ours.seconds["tabulate"] + ours.seconds["score"]
+        slower = "times slower than geodiv"
+        said = f"{book.seconds['total']:.1f} s against {both:.2f} s; {slower}"
+        rows.append(("- textbook code, tabulate + score", _ratio(book.seconds["total"], both), said))
+        said = f"{book.seconds['score']:.1f} s against {ours.seconds['score']:.3f} s; {slower}"
+        rows.append(("- textbook code, score alone", _ratios(book, "score", ours, "score"), said))
+    return rows, ours.seconds["total"]
 
 
-def _kernels(small: bool, pycanon: bool, folder: Path) -> list[tuple[str, str, str]]:
-    zones = "1e5" if small else "1e6"
+def _growth(seconds: dict[float, float]) -> list[Row]:
+    """The exponent of the time from the smallest city to the largest."""
+    few, many = min(seconds), max(seconds)
+    if few == many:
+        return []
+    exponent = math.log(seconds[many] / seconds[few]) / math.log(many / few)
+    return [(f"growth from {few:.0e} to {many:.0e} visits", f"exponent {exponent:.2f}", "1 is in proportion")]
+
+
+def _kernels(folder: Path, small: bool, repeats: int) -> list[Row]:
+    zones, points, cells, most = ("1e5", "1e5", 1000, "1e3") if small else ("1e6", "1e7", 100_000, "1e5")
     found = measure("contenders", "scoring", zones, "10")
     ratio = _ratio(found.seconds["geodiv"], found.seconds["numpy"])
     rows = [
-        (f"score {zones} zones x 10 values against rings", _seconds(found, "geodiv"), f"{ratio} bare numpy")
+        (
+            f"measures of {zones} zones x 10 values against rings",
+            _seconds(found, "geodiv"),
+            f"{ratio} bare numpy",
+        )
     ]
-    if pycanon:
-        environment = folder / "pycanon"
-        venv.create(environment, with_pip=True)
-        python = str(environment / "bin" / "python")
-        subprocess.run([python, "-m", "pip", "install", "-q", "pycanon"], check=True)
-        cells = "1500" if small else "15000"
-        theirs = measure("contenders", "pycanon", cells, python=python)
-        ours = measure("contenders", "closeness", cells)
-        times = _ratio(theirs.seconds["pycanon"], ours.seconds["geodiv"])
-        rows.append((f"t-closeness of {cells} cells, pyCANON", times, "times slower than geodiv"))
-    return rows
+    found = measure("contenders", "many_values", most, "500")
+    extra = f"{found.seconds['extra MB']:,.0f} MB allocated at most, the scores included"
+    rows.append((f"scores of {most} zones x 500 values", f"{found.seconds['score']:.2f} s", extra))
+    found = measure("contenders", "remedies", str(patches(folder, cells)), repeats=repeats)
+    failing = found.seconds["failing"] / found.seconds["cells"]
+    rows.append(
+        (
+            f"ladder to its fixed point, {found.seconds['cells']:,.0f} cells, {failing:.0%} failing",
+            f"{_ratios(found, 'fixed point', found, 'tabulate')} of tabulate",
+            f"{found.seconds['fixed point']:.2f} s, tabulate {found.seconds['tabulate']:.2f} s; refining after it "
+            f"{found.seconds['refining']:.2f} s",
+        )
+    )
+    found = measure("contenders", "points", points, repeats=repeats)
+    others = [
+        f"{name} {_ratios(found, name, found, 'geodiv')}"
+        for name in ("loop", "polars")
+        if name in found.seconds
+    ]
+    rows.append(
+        (f"H3 cells of {points} points, none twice", f"{found.seconds['geodiv']:.2f} s", "; ".join(others))
+    )
+    found = measure("contenders", "importing", repeats=max(repeats, 3))
+    return [*rows, ("import geodiv", f"{found.seconds['total']:.3f} s", "nothing heavy is loaded")]
+
+
+def _pycanon(small: bool, folder: Path) -> list[Row]:
+    environment = folder / "pycanon"
+    venv.create(environment, with_pip=True)
+    python = str(environment / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "-q", "pycanon"], check=True)
+    cells = "1500" if small else "15000"
+    theirs = measure("contenders", "pycanon", cells, python=python)
+    ours = measure("contenders", "closeness", cells)
+    times = _ratio(theirs.seconds["pycanon"], ours.seconds["geodiv"])
+    said = f"{theirs.seconds['pycanon']:.1f} s against {1000 * ours.seconds['geodiv']:.2f} ms; times slower"
+    return [(f"t-closeness of {cells} cells, pyCANON", times, said)]
 
 
 def _seconds(found: Measured, stage: str = "total") -> str:
@@ -98,7 +152,13 @@ def _ratio(a: float, b: float) -> str:
     return f"x {a / b:,.2f}"
 
 
-def _table(rows: list[tuple[str, str, str]]) -> str:
+def _ratios(one: Measured, stage: str, other: Measured, against: str) -> str:
+    """By the clock, and by the seconds of all processors."""
+    busy = one.seconds[f"{stage} cpu"] / other.seconds[f"{against} cpu"]
+    return f"{_ratio(one.seconds[stage], other.seconds[against])} (processors {busy:,.2f})"
+
+
+def _table(rows: list[Row]) -> str:
     lines = ["| what | measured | beside it |", "|---|---|---|"]
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
 
@@ -106,9 +166,10 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 def _machine() -> str:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES if _has(name))
     return (
-        f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}; {versions}. Medians; the "
-        "ratios are taken within one run. `python benchmarks/run.py 1e6 1e7 --pycanon --write docs/benchmarks.md` "
-        "writes this page."
+        f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}; {versions}. The least of "
+        "the repeats, taken in turn; ratios are by the clock, and in brackets by the seconds of all processors, "
+        "work on the machine changes less. `python benchmarks/run.py 1e6 1e7 3e7 --pycanon --write "
+        "docs/benchmarks.md` writes this table."
     )
 
 
