@@ -84,7 +84,10 @@ class CsvSource:
         bytes_ = Bytes.of(path)
         first = _header_line(bytes_)
         delimiter = delimiter_of(first)
-        header = next(csv.reader([first], delimiter=delimiter))
+        try:
+            header = next(csv.reader([first], delimiter=delimiter))
+        except csv.Error as error:
+            raise SourceError(f"expected a CSV with a header line at {bytes_.name}, got: {error}.") from error
         columns, repeated = distinct_columns(header, [pa.string()] * len(header))
         return cls(bytes_, columns, repeated, delimiter, len(header), Lines(bytes_.stream, delimiter))
 
@@ -125,7 +128,13 @@ class CsvSource:
 
     def row_numbers(self, positions: IntArray) -> IntArray:
         """Lines of the file, on which the rows start; the header is line 1."""
-        return self.lines.at(positions)
+        try:
+            return self.lines.at(positions)
+        except (csv.Error, StopIteration, UnicodeDecodeError) as error:
+            raise SourceError(
+                f"the lines of {self.name} cannot be told apart, so that its bad rows cannot be named. Save it "
+                "again, with quotes around texts."
+            ) from error
 
     def _fault(self, error: Exception) -> str:
         """What is wrong with the table, without any of its text."""
