@@ -5,7 +5,8 @@ The names below are the public interface; each is loaded when it is first used, 
 """
 
 # The floors of the house. Imports go down, or up the list inside a floor:
-#   1 what we talk about    arrays text errors leftovers taxonomy ground labels attribute places policy publication plan
+#   1 what we talk about    arrays text errors interrupts leftovers taxonomy ground labels attribute places policy
+#                           publication plan
 #   2 pure knowledge        measures grids sketch
 #   3 counting people       sources intake engines tabulation
 #   4 judging               inventory reference verdicts scores districts counsel

@@ -16,6 +16,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from .errors import UsageError, WriteError
+from .interrupts import uninterrupted
 
 try:
     import fcntl
@@ -62,8 +63,8 @@ def replacing(*targets: str | Path, overwrite: bool = False) -> Iterator[tuple[P
     Notes
     -----
     A process that is killed leaves every target whole, the former or the new one. Its temporary files are
-    removed by the next run on the same target. Between the replacement of two targets lies an instant that no
-    file system closes; readers compare the files.
+    removed by the next run on the same target; one that is interrupted removes them itself. Between the replacement
+    of two targets lies an instant that no file system closes; readers compare the files.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def replacing(*targets: str | Path, overwrite: bool = False) -> Iterator[tuple[P
     """
     files = [Path(os.path.realpath(target)) for target in targets]
     _check(files, overwrite)
-    with _as_write_error(files[-1]), ExitStack() as stack:
+    with _as_write_error(files[-1]), uninterrupted() as pause, ExitStack() as stack:
         for file in sorted(files):
             stack.enter_context(_lock(file))
         _check(files, overwrite)
@@ -87,7 +88,8 @@ def replacing(*targets: str | Path, overwrite: bool = False) -> Iterator[tuple[P
         staging.mkdir(mode=0o700)
         stack.callback(shutil.rmtree, staging, ignore_errors=True)
         temporary = tuple(staging / file.name for file in files)
-        yield temporary
+        with pause():
+            yield temporary
         for path, file in zip(temporary, files, strict=True):
             if file.exists():
                 shutil.copymode(file, path)

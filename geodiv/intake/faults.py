@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import WriteError
+from ..interrupts import uninterrupted
 from ..leftovers import clear
 from ..sources import Source
 from ..sources.source import first_line
@@ -82,11 +83,15 @@ class Rejects:
     def __enter__(self) -> Rejects:
         if self._path is not None and self._part is not None:
             try:
-                clear(self._path.parent, re.compile(rf"\.{re.escape(self._path.name)}\.(\d+)\.part"))
-                self._file = self._part.open("w", encoding="utf-8", newline="")
+                with uninterrupted():
+                    clear(self._path.parent, re.compile(rf"\.{re.escape(self._path.name)}\.(\d+)\.part"))
+                    self._file = self._part.open("w", encoding="utf-8", newline="")
+                    csv.writer(self._file).writerow(("row", "reason"))
             except OSError as error:
                 raise self._error(error) from error
-            csv.writer(self._file).writerow(("row", "reason"))
+            except KeyboardInterrupt:
+                self._part.unlink(missing_ok=True)
+                raise
         return self
 
     def first_rows(self, faults: Faults, source: Source, start: int) -> dict[str, tuple[int, ...]]:
@@ -117,14 +122,15 @@ class Rejects:
     def __exit__(self, kind: Any, *_: Any) -> None:
         if self._file is None or self._part is None or self._path is None:
             return
-        try:
-            self._file.close()
-            if kind is None:
-                os.replace(self._part, self._path)
-        except OSError as error:
-            raise self._error(error) from error
-        finally:
-            self._part.unlink(missing_ok=True)
+        with uninterrupted():
+            try:
+                self._file.close()
+                if kind is None:
+                    os.replace(self._part, self._path)
+            except OSError as error:
+                raise self._error(error) from error
+            finally:
+                self._part.unlink(missing_ok=True)
 
     def _error(self, error: OSError) -> WriteError:
         return WriteError(f"rejects: expected a file to write at '{self._path}', got: {first_line(error)}.")
