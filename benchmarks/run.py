@@ -18,7 +18,7 @@ from city import patches, write
 from measure import Measured, in_turn, measure
 
 BOOK = 10_000_000
-"""Visits up to which the textbook code is waited for."""
+"""Visits up to which the textbook code is waited for, and things are repeated."""
 PACKAGES = ("geodiv", "numpy", "pandas", "pyarrow", "h3", "polars", "polars-h3")
 
 
@@ -62,6 +62,7 @@ Row = tuple[str, str, str]
 def _city(folder: Path, visits: int, repeats: int) -> tuple[list[Row], float]:
     """The rows of one city, and the seconds from visits to release."""
     path = str(write(folder, visits))
+    repeats = repeats if visits <= BOOK else 1
     polars = importlib.util.find_spec("polars_h3") is not None
     ours, *floors = in_turn(
         ("contenders", "geodiv", path), *[("contenders", "floor", path)] * polars, repeats=repeats

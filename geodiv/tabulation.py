@@ -378,16 +378,31 @@ def _count_labels(
     A label fed by exactly one (cell, value) pair keeps that pair's count; only the others are counted again.
     """
     zone, cell, value, persons = pair
-    code, group, fed = np.unique(zone * labels + up[value], return_inverse=True, return_counts=True)
+    code, group, fed = _grouped(zone * labels + up[value], zones * labels)
     result = np.zeros(len(code), dtype=np.int64)
     single = fed[group] == 1
     result[group[single]] = persons[single]
     rest = ~single
     if rest.any():
-        again, inner = np.unique(group[rest], return_inverse=True)
-        groups = Groups(attribute, cell[rest], value[rest], inner.astype(np.int64), len(again))
+        again, inner, _ = _grouped(group[rest], len(code))
+        groups = Groups(attribute, cell[rest], value[rest], inner, len(again))
         result[again] = engine.count(contributions, groups)
     return CSR((result, (code // labels, code % labels)), shape=(zones, labels))
+
+
+def _grouped(codes: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:
+    """As `numpy.unique`: the codes (0 to size - 1) that occur, which of them each is, and how often.
+
+    They are counted instead of sorted where there are not many more codes than places for them.
+    """
+    if size > 8 * len(codes):
+        found, group, times = np.unique(codes, return_inverse=True, return_counts=True)
+        return found, group.astype(np.int64, copy=False), times
+    every = np.bincount(codes, minlength=size)
+    found = np.flatnonzero(every)
+    group = np.empty(size, dtype=np.int64)
+    group[found] = np.arange(len(found))
+    return found, group[codes], every[found]
 
 
 def _count_tier(

@@ -91,3 +91,12 @@ def test_it_says_what_it_is() -> None:
 def test_runs_are_written_one_after_the_other() -> None:
     assert runs(np.array([5, 0, 7]), np.array([2, 0, 3])).tolist() == [5, 6, 7, 8, 9]
     assert runs(np.zeros(0, dtype=int), np.zeros(0, dtype=int)).tolist() == []
+
+
+@given(st.sets(st.integers(0, 199), min_size=1), st.integers(1, 4))
+def test_pairs_are_found_whether_few_or_many_of_the_codes_occur(codes: set[int], values: int) -> None:
+    code = np.array(sorted(codes) * 2, dtype=np.int64)
+    person = np.arange(len(code), dtype=np.int32)
+    found = memory._distinct(code // values, code % values, person, 200, values, len(code), "activity")
+    assert (found.place is None) == (200 * values > 8 * len(codes))
+    assert found.code[found.at(code)].tolist() == code.tolist()

@@ -14,6 +14,7 @@ from scipy import sparse
 from strategies import World, worlds
 
 import geodiv as gd
+from geodiv import tabulation
 from geodiv.measures import effective_count, shares
 
 
@@ -279,3 +280,11 @@ def test_outlines_are_made_once_and_cannot_be_written() -> None:
     with pytest.raises(ValueError, match="read-only"):
         outlines[0] = None
     assert tabulate(frame([("c", "p", "shop")])).geometry() is None
+
+
+@given(st.lists(st.integers(0, 20), max_size=30), st.integers(21, 400))
+def test_codes_are_grouped_as_by_sorting(codes: list[int], size: int) -> None:
+    array = np.array(codes, dtype=np.int64)
+    expected = np.unique(array, return_inverse=True, return_counts=True)
+    for found, right in zip(tabulation._grouped(array, size), expected, strict=True):
+        assert found.tolist() == right.tolist()

@@ -41,11 +41,18 @@ class Distinct:
         Who did what where; each row's persons ascending.
     visits : (pairs,) int64
         Input rows behind each row of `people`.
+    place : (cells x values,) int32 or int64, or None
+        Row of each code in `people`, -1 for none; None where few of the codes occur.
     """
 
     code: IntArray
     people: CSR
     visits: IntArray
+    place: NDArray[Any] | None
+
+    def at(self, code: IntArray) -> NDArray[Any]:
+        """Rows of codes that occur."""
+        return np.searchsorted(self.code, code) if self.place is None else self.place[code]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +105,7 @@ class MemoryEngine:
         if (groups.group[1:] < groups.group[:-1]).any():
             code = code[np.argsort(groups.group, kind="stable")]
         ends = np.concatenate([[0], np.cumsum(np.bincount(groups.group, minlength=groups.size))])
-        return _count(_rows(np.searchsorted(found.code, code), ends, len(found.code)), found.people, persons)
+        return _count(_rows(found.at(code), ends, len(found.code)), found.people, persons)
 
     def describe(self) -> dict[str, str]:
         """Name and versions; see `Engine`."""
@@ -223,7 +230,18 @@ def _distinct(
     heads = _starts(code)
     packed &= (1 << bits) - 1
     people = _rows(packed.astype(np.int32), np.append(heads, len(packed)), max(persons, 1))
-    return Distinct(code[heads], people, np.diff(start[heads], append=rows))
+    code = code[heads]
+    visits = np.diff(start[heads], append=rows)
+    return Distinct(code, people, visits, _places(code, cells * values))
+
+
+def _places(code: IntArray, size: int) -> NDArray[Any] | None:
+    """Row of each code, where at least one in eight occurs."""
+    if size > 8 * len(code):
+        return None
+    place = np.full(size, -1, dtype=np.int32 if len(code) <= np.iinfo(np.int32).max else np.int64)
+    place[code] = np.arange(len(code))
+    return place
 
 
 def _starts(ascending: IntArray) -> IntArray:
