@@ -165,6 +165,13 @@ def test_no_groups_at_all(engine: Engine) -> None:
         assert engine.count(found, Groups(None, none, None, none, size)).tolist() == [0] * size
 
 
+def test_numbers_of_groups_are_large(engine: Engine) -> None:
+    found = engine.reduce(frame([("c", "p", "a")]), spec(), None)
+    one, last = np.zeros(1, dtype=np.int64), np.array([2**20])
+    counted = engine.count(found, Groups(0, one, one, last, 2**20 + 1))
+    assert (counted.sum(), counted[-1]) == (1, 1)
+
+
 def test_no_rows_at_all(engine: Engine) -> None:
     found = engine.reduce(frame([]), spec(), None)
     assert (len(found.keys), len(found.persons), found.spaces[0].values) == (0, 0, ())
@@ -206,6 +213,8 @@ def test_persons_are_compared_as_text_in_full(engine: Engine) -> None:
         "a\u0301",
         "ß",
         "ss",
+        "a\0b",
+        "a\0c",
         " 7",
         "7 ",
         "'",

@@ -323,13 +323,19 @@ def test_too_little_memory_is_a_clear_error_and_leaves_nothing(tmp_path: Path) -
 def test_an_interrupt_while_visits_are_read_leaves_nothing(tmp_path: Path) -> None:
     words = command(tmp_path)
     words[2] = words[2].replace(repr(VISITS), "'-'")
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     waited = threading.Event()
-    while not made(tmp_path / "spill"):  # it then waits for the visits
-        assert process.poll() is None
-        waited.wait(0.05)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    with subprocess.Popen(words, cwd=ROOT, **pipes) as process:
+        try:
+            while not made(tmp_path / "spill"):  # it then waits for the visits
+                assert process.poll() is None
+                waited.wait(0.05)
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
+            assert process.stderr is not None
+            said = process.stderr.read()
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert "Traceback" not in said
     assert made(tmp_path) == [tmp_path / "spill"]

@@ -114,10 +114,9 @@ class DuckDBEngine:
         UsageError
             The engine was closed after the contributions were reduced.
         """
-        columns = {"cell": groups.cell, "of_group": groups.group}
+        mapping = pa.table({"cell": pa.array(groups.cell, pa.int32()), "of_group": pa.array(groups.group)})
         if groups.value is not None:
-            columns["value"] = groups.value
-        mapping = pa.table({name: pa.array(column, pa.int32()) for name, column in columns.items()})
+            mapping = mapping.append_column("value", pa.array(groups.value, pa.int32()))
         found = contributions.handle.rows(statements.count(groups.attribute), mapping)
         persons = np.zeros(groups.size, dtype=np.int64)
         persons[found["of_group"]] = found["persons"]
