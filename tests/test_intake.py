@@ -32,6 +32,7 @@ from geodiv.grids.protocol import Grid
 from geodiv.intake import REASONS, Intake, VisitBatch, VisitSpec, batches, check, faults
 from geodiv.intake.coordinates import numbers, points, reproject
 from geodiv.intake.textcolumn import TextColumn
+from geodiv.sources import open_source
 from geodiv.text import MISSING, as_text
 
 
@@ -1027,3 +1028,10 @@ def test_where_asking_would_end_a_process_it_is_taken_to_run(monkeypatch: pytest
     assert leftovers._runs(2**30)
     monkeypatch.undo()
     assert not leftovers._runs(2**30)
+
+
+def test_the_numbers_of_a_frame_in_memory_are_not_copied() -> None:
+    lon = np.linspace(2.3, 2.4, 1000)
+    for frame in (pd.DataFrame({"lon": lon}, copy=False), pa.table({"lon": lon})):
+        [table] = open_source(frame).batches(["lon"], None)
+        assert np.shares_memory(numbers(table["lon"], "lon").values, lon)
