@@ -88,31 +88,36 @@ def end(server: Any) -> None:
 
 
 @contextmanager
-def sail() -> Iterator[str]:
-    """The address of a Sail server: Spark Connect without a JVM."""
+def sail(first: str = "") -> Iterator[tuple[str, Any]]:
+    """The address and the process of a Sail server: Spark Connect without a JVM.
+
+    Parameters
+    ----------
+    first : str
+        Code that its Python runs when it starts.
+    """
     for package in ("pyspark", "pysail", "grpc"):
         if find_spec(package) is None:
             missing(f"{package} is not installed")
-    code = "import pysail.spark, sys; pysail.spark.SparkConnectServer('127.0.0.1', 0).start(background=False)"
+    if not _sail_knows_this_spark():
+        missing("Sail does not know this version of pyspark")
+    code = "import pysail.spark; pysail.spark.SparkConnectServer('127.0.0.1', 0).start(background=False)"
     with bare_python() as python, tempfile.TemporaryDirectory(prefix="sail-") as folder:
+        (Path(folder) / "sitecustomize.py").write_text(first)
         log = Path(folder) / "sail.log"
-        with started([str(python), "-c", code], log, r"server on (127\.0\.0\.1:\d+)", RUST_LOG="info") as (
-            _,
-            at,
-        ):
-            yield f"sc://{at}"
+        command = [str(python), "-c", code]
+        pattern = r"server on (127\.0\.0\.1:\d+)"
+        with started(command, log, pattern, RUST_LOG="info", PYTHONPATH=folder) as (server, address):
+            yield f"sc://{address}", server
 
 
 @contextmanager
 def sail_engine(folder: Path) -> Iterator[Any]:
     """An engine on a Sail server."""
-    with sail() as address:
-        if not _sail_knows_this_spark():
-            missing("Sail does not know this version of pyspark")
-        from geodiv.engines.spark import SparkEngine
+    from geodiv.engines.spark import SparkEngine
 
-        with closing(SparkEngine(address, folder=folder)) as engine:
-            yield engine
+    with sail() as (address, _), closing(SparkEngine(address, folder=folder)) as engine:
+        yield engine
 
 
 @cache

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import gc
+import gzip
 import importlib.util
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import clusters
 import geopandas as gpd
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import shapely
 
 import geodiv as gd
+from geodiv.arrays import CSR
+from geodiv.cli import run
+from geodiv.engines.choice import engine_of
+from geodiv.engines.memory import MemoryEngine
+from geodiv.engines.protocol import Groups
 from geodiv.engines.spark import SparkEngine
 from geodiv.engines.spark.failures import explanation
 from geodiv.engines.spark.session import is_address, within
@@ -25,6 +40,7 @@ from geodiv.intake import VisitSpec
 from geodiv.intake.table import Layout
 from geodiv.sources import open_source
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 needs_pyspark = pytest.mark.skipif(
     importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed"
 )
@@ -302,3 +318,362 @@ def test_failures_are_told_without_sparks_words(text: str, kind: type[gd.GeodivE
     with pytest.raises(kind, match=said):
         raise found
     assert not [word for word in ("p-1", "secret", "scala", "org.apache") if word in str(found)]
+
+
+# --- what the workers read ----------------------------------------------------------------------------------
+
+MEMORY = MemoryEngine()
+
+
+@pytest.fixture(scope="module", params=["sail", "local"])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
+    """An engine without a JVM and one with."""
+    folder = tmp_path_factory.mktemp("engine")
+    made = {"sail": lambda: clusters.sail_engine(folder), "local": clusters.local_engine}
+    with made[request.param]() as chosen:
+        yield chosen
+
+
+def same(engine: SparkEngine, source: Any, spec: VisitSpec, other: Any = None) -> None:
+    """The engine finds what the memory engine finds, in `other` if that is given."""
+    found = engine.reduce(source, spec)
+    expected = MEMORY.reduce(source if other is None else other, spec)
+    assert found.keys.tolist() == expected.keys.tolist()
+    assert found.persons.tolist() == expected.persons.tolist()
+    assert [space.values for space in found.spaces] == [space.values for space in expected.spaces]
+    for one, two in zip(found.pairs, expected.pairs, strict=True):
+        for name in ("cell", "value", "persons", "visits"):
+            assert getattr(one, name).tolist() == getattr(two, name).tolist()
+    assert (found.intake.rows, found.intake.counted) == (expected.intake.rows, expected.intake.counted)
+    assert found.intake.dropped == expected.intake.dropped
+    assert found.intake.causes == expected.intake.causes
+    if other is None:
+        assert found.intake.digest == expected.intake.digest
+
+
+def of(column: str = "activity", person: str = "person", **reading: Any) -> VisitSpec:
+    reading = {"grid": gd.ColumnGrid("cell"), "on_bad_rows": "skip", **reading}
+    return VisitSpec(person=person, attributes=(gd.Nominal(column),), **reading)
+
+
+KINDS = {
+    "int8": pa.array([1, 2, None], pa.int8()),
+    "int16": pa.array([-1, 2, None], pa.int16()),
+    "int32": pa.array([1, -999, None], pa.int32()),
+    "int64": pa.array([2**53 + 1, -(2**63), None], pa.int64()),
+    "uint8": pa.array([1, 255, None], pa.uint8()),
+    "uint16": pa.array([1, 65535, None], pa.uint16()),
+    "uint32": pa.array([1, 2**32 - 1, None], pa.uint32()),
+    "uint64": pa.array([1, 2**64 - 1, None], pa.uint64()),
+    "float": pa.array([0.1, 7.0, None], pa.float32()),
+    "double": pa.array([0.1, -7.0, float("nan")], pa.float64()),
+    "endless": pa.array([float("inf"), -0.0, 1e22], pa.float64()),
+    "boolean": pa.array([True, False, None]),
+    "decimal": pa.array([Decimal("1.50"), Decimal("7.00"), None], pa.decimal128(9, 2)),
+    "date": pa.array([date(2026, 11, 30), date(1969, 12, 31), None], pa.date32()),
+    "text": pa.array(["007", "", None]),
+    "large": pa.array(["007", " 7 ", None], pa.large_string()),
+    "dictionary": pa.array(["é", "e\u0301", None]).dictionary_encode(),
+    "bytes": pa.array([b"007", b"x", None], pa.binary()),
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_values_and_persons_of_every_type_have_the_text_of_the_file(
+    engine: SparkEngine, kind: str, tmp_path: Path
+) -> None:
+    visits = pa.table({"cell": ["c", "c", "d"], "person": ["p", "q", "r"], "activity": KINDS[kind]})
+    pq.write_table(visits, tmp_path / "v.parquet")
+    same(engine, tmp_path / "v.parquet", of())
+    swapped = visits.rename_columns(["cell", "activity", "person"])
+    pq.write_table(swapped, tmp_path / "w.parquet")
+    same(engine, tmp_path / "w.parquet", of())
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.time32("ms")])
+def test_times_are_refused_since_spark_writes_them_otherwise(
+    engine: SparkEngine, kind: pa.DataType, tmp_path: Path
+) -> None:
+    visits = pa.table({"cell": ["c"], "person": ["p"], "activity": pa.array([1], kind)})
+    pq.write_table(visits, tmp_path / "v.parquet")
+    with pytest.raises(gd.SourceError, match=r"texts, numbers, dates or true and false in column 'activity'"):
+        engine.reduce(tmp_path / "v.parquet", of())
+    if kind != pa.time32("ms"):  # of which Spark does not even read the file
+        pq.write_table(visits.append_column("other", pa.array(["a"])), tmp_path / "v.parquet")
+        same(engine, tmp_path / "v.parquet", of("other"))
+
+
+LINES = {
+    "plain": 'person,cell,activity\n007,c,gym\n7,c,\n,c,gym\n" ",d,"a, b"\n',
+    "semicolons": "person;cell;activity\n007;c;1,5\n7;d;gym\n",
+    "tabs": "person\tcell\tactivity\n007\tc\tgym\n",
+    "quoted": 'person,cell,activity\n"0""07",c,"two\nlines"\n"7","d",""\n',
+    "no last line end": "person,cell,activity\n7,c,gym",
+    "carriage returns": "person,cell,activity\r\n7,c,gym\r\n8,d,bar\r\n",
+    "byte order mark": "\ufeffperson,cell,activity\n7,c,gym\n",
+    "blank lines": "person,cell,activity\n7,c,gym\n\n8,c,bar\n\n",
+    "white space": "person,cell,activity\n 7 , c , gym \n7,c,gym\n",
+    "backslash": 'person,cell,activity\n7\\,c,"a\\b"\n',
+    "awkward names": "a.b,`x`,activity\n7,c,gym\n",
+    "header only": "person,cell,activity\n",
+}
+
+
+@pytest.mark.parametrize("kind", list(LINES))
+def test_csv_is_read_as_here(engine: SparkEngine, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_bytes(LINES[kind].encode())
+    columns = {"person": "a.b", "grid": gd.ColumnGrid("`x`")} if kind == "awkward names" else {}
+    same(engine, path, of(**columns))
+
+
+def test_csv_in_gzip(engine: SparkEngine, tmp_path: Path) -> None:
+    (tmp_path / "v.csv.gz").write_bytes(gzip.compress(LINES["plain"].encode()))
+    same(engine, tmp_path / "v.csv.gz", of())
+
+
+def test_csv_files_with_columns_in_another_order(engine: SparkEngine, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("person,cell,activity\n7,c,gym\n")
+    (tmp_path / "b.csv").write_text("activity;person;cell\nbar;8;d\n")
+    (tmp_path / "c.csv").write_text("person,cell,activity\n9,c,gym\n")
+    same(engine, str(tmp_path / "*.csv"), of())
+    same(engine, tmp_path, of())
+
+
+@pytest.mark.parametrize("line", ["7,c", "7,c,gym,more"])
+def test_a_line_of_a_csv_that_does_not_fit_is_an_error(
+    engine: SparkEngine, line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "v.csv").write_text(f"person,cell,activity\n7,c,gym\n{line}\n8,d,bar\n")
+    with pytest.raises(gd.SourceError, match="more or fewer fields"):
+        engine.reduce(tmp_path / "v.csv", of())
+
+
+def visits(rows: int = 6) -> pa.Table:
+    names = {"cell": ["c", "c", "d"], "person": ["p", "q", "p"], "activity": ["gym", None, "bar"]}
+    return pa.table({name: (values * rows)[:rows] for name, values in names.items()})
+
+
+@pytest.mark.parametrize(
+    "name", ["a b.parquet", "a[1].parquet", "a{1,2}*?.parquet", "a#b%20.parquet", "é.parquet"]
+)
+def test_any_name_of_a_file(engine: SparkEngine, name: str, tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / name)
+    if engine._session.connect and set(name) & set("[]{}*?#%"):
+        with pytest.raises(gd.SourceError, match="Rename the file"):
+            engine.reduce(tmp_path / name, of())
+    else:
+        same(engine, tmp_path / name, of())
+
+
+def test_folders_and_lists(engine: SparkEngine, tmp_path: Path) -> None:
+    (tmp_path / "day=1").mkdir()
+    pq.write_table(visits(), tmp_path / "day=1" / "a.parquet")
+    pq.write_table(visits(4), tmp_path / "b.parquet")
+    (tmp_path / "_hidden.parquet").write_bytes(b"no")
+    same(engine, tmp_path, of())
+    same(engine, [tmp_path / "b.parquet", str(tmp_path / "day=1" / "a.parquet")], of())
+
+
+def test_files_that_lack_a_column_are_an_error(engine: SparkEngine, tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "a.parquet")
+    pq.write_table(visits().drop_columns("activity"), tmp_path / "b.parquet")
+    with pytest.raises(gd.SourceError, match=r"expected the column 'activity' \(as in '.*a.parquet'\)"):
+        engine.reduce(tmp_path, of())
+    with pytest.raises(gd.SourceError, match=r"the column 'nothing' \(an attribute\)"):
+        engine.reduce(tmp_path / "a.parquet", of("nothing"))
+
+
+def test_nothing_there(engine: SparkEngine, tmp_path: Path) -> None:
+    for path in (tmp_path / "no.parquet", f"file://{tmp_path}/no.parquet", f"file://{tmp_path}/no.csv"):
+        with pytest.raises(gd.SourceError):
+            engine.reduce(path, of())
+
+
+def test_an_address_is_read_by_the_cluster_alone(engine: SparkEngine, tmp_path: Path) -> None:
+    for i in range(3):
+        pq.write_table(visits(5 + i), tmp_path / f"{i}.parquet")
+    same(engine, f"file://{tmp_path}", of(), other=tmp_path)
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "v.csv").write_text(LINES["semicolons"])
+    same(engine, f"file://{tmp_path}/csv/v.csv", of(), other=tmp_path / "csv" / "v.csv")
+    with pytest.raises(gd.SourceError, match="Parquet or CSV files on the cluster"):
+        engine.reduce(f"file://{tmp_path}/v.gpkg", of())
+    with pytest.raises(gd.SourceError, match="a file with layers"):
+        engine.reduce(f"file://{tmp_path}", of(layer="x"))
+
+
+def test_geometries(engine: SparkEngine, tmp_path: Path) -> None:
+    points = shapely.points([2.35, 2.36, 2.41, 2.35], [48.85, 48.86, 48.9, 48.85])
+    frame = gpd.GeoDataFrame(visits(4).to_pandas(), geometry=points, crs="EPSG:4326").to_crs("EPSG:2154")
+    frame.loc[1, "geometry"] = None
+    for i, encoding in enumerate(("WKB", "geoarrow")):
+        frame.to_parquet(tmp_path / f"{i}.parquet", geometry_encoding=encoding)
+        same(engine, tmp_path / f"{i}.parquet", of(grid=gd.H3Grid(9)))
+    frame.to_file(tmp_path / "v.gpkg")
+    same(engine, tmp_path / "v.gpkg", of(grid=gd.H3Grid(9)))
+    frame.buffer(5).to_frame("geometry").join(frame[["person", "activity"]]).to_parquet(
+        tmp_path / "p.parquet"
+    )
+    with pytest.raises(gd.SourceError, match="expected points in column 'geometry'"):
+        engine.reduce(tmp_path / "p.parquet", of(grid=gd.H3Grid(9)))
+
+
+def test_a_spark_frame(engine: SparkEngine, tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "v.parquet")
+    spark = engine._session.spark
+    frame = spark.read.parquet(f"file://{tmp_path}/v.parquet")
+    same(engine, frame, of(), other=visits())
+    same(engine, frame.filter("cell = 'c'"), of(), other=visits().filter(pc.equal(visits()["cell"], "c")))
+    with pytest.raises(gd.SourceError, match=r"the column 'nothing' \(an attribute\) in the Spark DataFrame"):
+        engine.reduce(frame, of("nothing"))
+    at = frame.selectExpr("cell", "person", "timestamp'2026-11-30 00:00:00' AS activity")
+    with pytest.raises(gd.SourceError, match="got timestamp"):
+        engine.reduce(at, of())
+    twice = frame.selectExpr("cell", "person", "activity", "cell AS activity")
+    with pytest.raises(gd.SourceError, match="expected one column 'activity'"):
+        engine.reduce(twice, of())
+
+
+def test_a_live_session_is_used_and_left_as_it_was(engine: SparkEngine, tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "v.parquet")
+    spark = engine._session.spark
+    before = [table.name for table in spark.catalog.listTables()]
+    with closing(engine_of(spark)) as mine:
+        table = gd.tabulate(tmp_path / "v.parquet", grid=gd.ColumnGrid("cell"), person="person",
+                            attributes=[gd.Nominal("activity")], engine=mine)  # fmt: skip
+        assert len(spark.catalog.listTables()) == len(before) + 1
+        assert table.persons.tolist() == [2, 1]
+    assert [table.name for table in spark.catalog.listTables()] == before
+    with pytest.raises(gd.UsageError, match="those of an engine that was closed"):
+        table.count(CSR(np.ones((1, 2))))
+    same(engine, tmp_path / "v.parquet", of())
+
+
+def test_a_table_that_nobody_refers_to_is_given_up(engine: SparkEngine) -> None:
+    spark = engine._session.spark
+    before = len(spark.catalog.listTables())
+    found = engine.reduce(visits(), of())
+    assert len(spark.catalog.listTables()) == before + 1
+    del found
+    gc.collect()
+    assert len(spark.catalog.listTables()) == before
+    with pytest.raises(gd.UnknownValueError):
+        engine.reduce(visits(), VisitSpec(person="person", grid=gd.ColumnGrid("cell"),
+                                          attributes=(gd.Ordinal("activity", order=["a", "b"]),)))  # fmt: skip
+    gc.collect()
+    assert len(spark.catalog.listTables()) == before
+
+
+def test_a_frame_of_another_session_is_refused(engine: SparkEngine) -> None:
+    class Elsewhere:
+        sparkSession = object()
+
+        def mapInArrow(self) -> None: ...
+
+    with pytest.raises(gd.UsageError, match="data frame of another Spark session"):
+        engine.reduce(Elsewhere(), of())
+
+
+# --- workers that are not what this machine is, and servers that go away --------------------------------------
+
+BROKEN = {
+    "import h3; h3.__version__ = '0.0.1'": r"other versions than this machine.*h3 0\.0\.1 \(here",
+    "import sys; sys.modules['shapely'] = None": "the workers lack (the package ')?shapely",
+    "import h3.api.basic_int as h; h.latlng_to_cell = lambda *place: 7": "into another cell than this machine",
+}
+
+
+@pytest.mark.parametrize("first", list(BROKEN))
+def test_workers_that_would_count_otherwise_are_refused(first: str, tmp_path: Path) -> None:
+    points = visits().append_column("lon", pa.array([2.35] * 6)).append_column("lat", pa.array([48.85] * 6))
+    pq.write_table(points, tmp_path / "v.parquet")
+    with clusters.sail(first) as (address, _), closing(SparkEngine(address)) as engine:
+        with pytest.raises(gd.UsageError, match=BROKEN[first]):
+            engine.reduce(tmp_path / "v.parquet", of(grid=gd.H3Grid(8)))
+        same(engine, points, of(grid=gd.H3Grid(8)))
+
+
+def test_a_server_that_dies_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "spilled"
+    folder.mkdir()
+    pq.write_table(visits(), tmp_path / "v.parquet")
+    with clusters.sail() as (address, server):
+        engine = SparkEngine(address, folder=folder)
+        engine._session.spark.client.set_retry_policies([])
+        table = gd.tabulate(tmp_path / "v.parquet", grid=gd.ColumnGrid("cell"), person="person",
+                            attributes=[gd.Nominal("activity")], engine=engine)  # fmt: skip
+        assert [path.stat().st_mode & 0o777 for path in folder.iterdir()] == [0o700]
+        clusters.end(server)
+        with pytest.raises(
+            gd.SourceError, match=f"^{address}: the cluster, or too many of its workers, are gone"
+        ):
+            table.count(CSR(np.ones((1, 2))))
+        engine.close()
+    assert list(folder.iterdir()) == []
+
+
+def test_on_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The same files as the memory engine's; a wrong address is a usage error that leaves no file."""
+    command = ["enforce", f"{FIXTURES}/visits.parquet", "-p", f"{FIXTURES}/policy.toml", "--json"]
+    said = []
+    with clusters.sail() as (address, _):
+        for name, engine in (("memory", "memory"), ("spark", address)):
+            (tmp_path / name).mkdir()
+            assert run([*command, "--engine", engine, "-o", str(tmp_path / name / "release.csv")]) == 0
+            said.append(capfd.readouterr())
+    assert (tmp_path / "spark" / "release.csv").read_bytes() == (
+        tmp_path / "memory" / "release.csv"
+    ).read_bytes()
+    assert not [line for line in said[1].err.splitlines() if "Warning" in line or "Traceback" in line]
+    out = tmp_path / "none.csv"
+    assert run([*command, "--engine", address, "-o", str(out)]) == 2
+    assert f"expected a Spark server at {address}, got: " in capfd.readouterr().err
+    assert run([*command, "--engine", "local[2]", "--threads", "2", "-o", str(out)]) == 2
+    assert "memory limit and threads belong to engine 'duckdb'" in capfd.readouterr().err
+    assert not out.exists()
+
+
+# --- a real cluster -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster() -> Iterator[clusters.Standalone]:
+    """A standalone cluster of two workers, whose Python is that of the driver too."""
+    with clusters.standalone() as found, clusters.environment(PYSPARK_PYTHON=str(found.python)):
+        yield found
+
+
+def test_a_worker_that_is_killed_changes_nothing(cluster: clusters.Standalone, tmp_path: Path) -> None:
+    """Two executors work; one dies with its worker in the middle of a job, and nobody notices but the clock."""
+    rng = np.random.default_rng(7)
+    for i in range(24):
+        n = 30_000
+        table = pa.table({
+            "cell": rng.integers(0, 50, n).astype(str), "person": rng.integers(0, 5000, n).astype(str),
+            "activity": rng.integers(0, 9, n).astype(str),
+        })  # fmt: skip
+        pq.write_table(table, tmp_path / f"{i:02}.parquet")
+    with closing(SparkEngine(cluster.address)) as engine:
+        same(engine, tmp_path / "00.parquet", of())
+        assert clusters.executors(engine) == 2
+        status = engine._session.spark.sparkContext.statusTracker()
+        found: list[Any] = []
+        work = Thread(target=lambda: found.append(engine.reduce(tmp_path, of())))
+        work.start()
+        killed = False
+        while work.is_alive() and not killed:
+            stages = [status.getStageInfo(stage) for stage in status.getActiveStageIds()]
+            if any(stage and 1 < stage.numCompletedTasks < stage.numTasks - 2 for stage in stages):
+                clusters.end(cluster.workers[0])
+                killed = True
+            sleep(0.005)
+        work.join()
+        assert killed
+        expected = MEMORY.reduce(tmp_path, of())
+        assert found[0].keys.tolist() == expected.keys.tolist()
+        assert found[0].persons.tolist() == expected.persons.tolist()
+        for name in ("cell", "value", "persons", "visits"):
+            assert getattr(found[0].pairs[0], name).tolist() == getattr(expected.pairs[0], name).tolist()
+        both = Groups(None, np.arange(50), None, np.zeros(50, dtype=np.int64), 1)
+        assert engine.count(found[0], both).tolist() == MEMORY.count(expected, both).tolist()

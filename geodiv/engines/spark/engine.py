@@ -151,6 +151,11 @@ class SparkEngine:
             visits = self._held.keep(given.frame.mapInArrow(work, sql_of(schema)))
             said = visits.frame.filter("said IS NOT NULL").select("said").toArrow()
         intake = tally_of(said.column("said").to_pylist(), given.digest)
+        if given.rows not in (None, intake.rows):
+            raise SourceError(
+                f"{name}: expected {given.rows} rows in the files, got {intake.rows} from the cluster. "
+                "See that it reads the same files as this machine."
+            )
         check(intake, spec)
         return visits, intake
 

@@ -39,7 +39,7 @@ ADVICE: tuple[tuple[str, type[GeodivError], str], ...] = (
         "the memory engine says which line it is",
     ),
     (
-        r"PARQUET_TYPE_ILLEGAL|PARQUET_TYPE_NOT_SUPPORTED|Illegal Parquet type",
+        r"PARQUET_TYPE_ILLEGAL|PARQUET_TYPE_NOT_SUPPORTED|Illegal Parquet type|to Spark data type",
         SourceError,
         "a Parquet column has a type that Spark does not read. Set spark.sql.legacy.parquet.nanosAsLong, or write "
         "times in microseconds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from glob import glob
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyproj import CRS
 
 from ...errors import SourceError, UsageError, listed
@@ -66,12 +67,15 @@ class Distributed:
         sha256 of the files when this machine sees them too; otherwise empty.
     csv : bool
         Whether they stand in text files.
+    rows : int or None
+        How many there must be, where the files say so.
     """
 
     frame: Any
     layout: Layout
     digest: str = ""
     csv: bool = False
+    rows: int | None = None
 
 
 def is_frame(source: Any) -> bool:
@@ -126,9 +130,11 @@ def _parquet(opened: Source, parts: Sequence[Any], spec: VisitSpec, session: Ses
     for column in layout.columns:
         _check_type(opened.name, column, opened.columns[column])
     with explained(session.name):
-        frame = session.spark.read.parquet(*(_address(part.path) for part in parts))
-        frame = _selected(frame, layout)
-    return Distributed(frame, layout, opened.digest() or "")
+        frame = session.spark.read.parquet(*(_address(part.path, session) for part in parts))
+        texts = {c for c in layout.columns if pa.types.is_dictionary(opened.columns[c])}
+        frame = _selected(frame, layout, texts)
+    rows = sum(pq.read_metadata(part.path).num_rows for part in parts)
+    return Distributed(frame, layout, opened.digest() or "", rows=rows)
 
 
 def _csv(opened: Source, parts: Sequence[Any], spec: VisitSpec, session: Session) -> Distributed:
@@ -139,7 +145,7 @@ def _csv(opened: Source, parts: Sequence[Any], spec: VisitSpec, session: Session
         for (delimiter, *names), same in groupby(parts, lambda part: (part.delimiter, *part.columns)):
             schema = ", ".join(f"{_quoted(name)} string" for name in names)
             reader = session.spark.read.options(**CSV, sep=delimiter).schema(schema)
-            frames.append(_selected(reader.csv([_address(part.path) for part in same]), layout))
+            frames.append(_selected(reader.csv([_address(part.path, session) for part in same]), layout))
     frame = reduce(lambda one, other: one.unionAll(other), frames)
     return Distributed(frame, layout, opened.digest() or "", csv=True)
 
@@ -191,8 +197,10 @@ def _layout(described: Any, spec: VisitSpec) -> Layout:
     return layout
 
 
-def _selected(frame: Any, layout: Layout) -> Any:
-    return frame.select(*map(_quoted, layout.columns)).toDF(*(f"c{i}" for i in range(len(layout.columns))))
+def _selected(frame: Any, layout: Layout, texts: Container[str] = ()) -> Any:
+    """The columns of the layout under plain names; `texts` stand in the file as dictionaries, which Sail keeps."""
+    taken = (f"CAST({_quoted(c)} AS string)" if c in texts else _quoted(c) for c in layout.columns)
+    return frame.selectExpr(*(f"{column} AS c{i}" for i, column in enumerate(taken)))
 
 
 def _check_type(name: str, column: str, kind: pa.DataType) -> None:
@@ -213,6 +221,12 @@ def _quoted(name: str) -> str:
     return f"`{doubled}`"
 
 
-def _address(path: Path) -> str:
-    """A path of this machine as Spark takes it, in which some letters would stand for others."""
-    return "file://" + re.sub(r"([][*?{}\\])", r"\\\1", os.path.abspath(path))
+def _address(path: Path, session: Session) -> str:
+    """A path of this machine as Spark takes it, in which some letters stand for others."""
+    text = os.path.abspath(path)
+    if session.connect and re.search(r"[][*?{}\\#%]", text):
+        raise SourceError(
+            f"expected a path without the letters [ ] * ? {{ }} \\ # % for {session.name}, got {text!r}: "
+            "its server takes them for something else. Rename the file."
+        )
+    return "file://" + re.sub(r"([][*?{}\\])", r"\\\1", text)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import TimeoutError as LateError
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -69,9 +69,14 @@ class Session:
     hosts: tuple[tuple[str, int], ...] = ()
 
     @property
+    def connect(self) -> bool:
+        """Whether it is one of Spark Connect."""
+        return ".connect." in type(self.spark).__module__
+
+    @property
     def gone(self) -> bool:
         """Whether the server of a Spark Connect session takes no more connections."""
-        return self.name.startswith("sc://") and _refusal(self.hosts) is not None
+        return self.connect and _refusal(self.hosts) is not None
 
     def stop(self) -> None:
         """Stop the session if it was started here."""
@@ -103,8 +108,9 @@ def session_of(where: Any, patience: float) -> Session:
     """
     _check_package()
     if not isinstance(where, str):
-        host = getattr(getattr(where, "client", None), "host", None)  # of Spark Connect
-        return _checked(Session(where, "the Spark session", ours=False, near=host in LOOPBACK))
+        session = Session(where, "the Spark session", ours=False, near=False)
+        near = session.connect and where.client.host in LOOPBACK
+        return _checked(replace(session, near=near))
     if not is_address(where):
         raise UsageError(
             f"expected Spark as spark://host:port, sc://host:port, local or local[2], got {_named(where)!r}."
