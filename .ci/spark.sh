@@ -22,8 +22,8 @@ if ! command -v java >/dev/null && [ -z "${JAVA_HOME:-}" ]; then
     again apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null
 fi
 # Sail 0.7 knows Spark up to 4.2
-again "$PYTHON" -m pip install --quiet "pyspark[connect]>=4.1,<4.3" "pysail>=0.7,<0.8" psutil
+again "$PYTHON" -m pip install --quiet "pyspark[connect]>=4.1,<4.3" "pysail>=0.7,<0.8"
 cd "$WORK/test"
 export GEODIV_NEEDS_SPARK=1
-"$PYTHON" -m pytest tests/test_engines.py -k "sail or local or standalone"
+"$PYTHON" -m pytest tests/test_engines.py -k "sail or standalone and (whole_run or several or 16_files)"
 "$PYTHON" -m pytest tests/test_engines_spark.py
