@@ -108,6 +108,27 @@ def test_the_command_line_takes_the_options(tmp_path: Path, capsys: Any) -> None
     ).read_bytes()
 
 
+OTHERS = (
+    ("score", VISITS, "-p", POLICY, "--json"),
+    ("sweep", VISITS, "-p", POLICY, "--over-l", "2,3", "-o", "{}/table.csv", "--overwrite", "--json"),
+    ("sweep", VISITS, "-p", POLICY, "--sizes", "7,8", "--no-remedies", "-o", "{}/table.csv", "--overwrite", "--json"),
+    ("taxonomy", "check", VISITS, "-p", POLICY, "--of", "poi_category", "--json"),
+    ("taxonomy", "suggest", VISITS, "-p", POLICY, "--of", "income_band", "-o", "{}/table.csv", "--overwrite", "--json"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", OTHERS, ids=lambda words: " ".join(words[:1] + words[4:6]))
+def test_every_verb_that_counts_says_the_same(words: tuple[str, ...], tmp_path: Path, capsys: Any) -> None:
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    said = []
+    for engine in (("duckdb", "--spill-folder", str(spill)), ("memory",)):
+        code = run([*(word.format(tmp_path) for word in words), "--engine", *engine])
+        said.append((code, capsys.readouterr().out))
+    assert said[0] == said[1]
+    assert made(spill) == []
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
