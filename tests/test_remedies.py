@@ -498,6 +498,34 @@ def test_cells_of_a_suppressed_zone_are_taken_one_by_one() -> None:
     assert zones_of(table, refined(table, plan, rest=False, l_min=1.99)) == {"A"}
 
 
+@pytest.mark.parametrize(("left", "right", "zone"), [(3, 2, "AB"), (2, 3, "BC")])
+def test_the_cell_with_most_persons_joins_first(left: int, right: int, zone: str) -> None:
+    table = tabulate({A: {"a": left}, B: {"a": 9, "b": 9}, C: {"b": right}})
+    plan = joined(table, dark="AC")
+    assert zones_of(table, refined(table, plan, l_min=1.9, max_members=2)) == {zone}
+
+
+@pytest.mark.parametrize(("coarse", "fine", "zones"), [(A, C, {"A", "BC"}), (C, A, {"AB", "C"})])
+def test_then_the_zone_that_stays_finest_takes_it(coarse: str, fine: str, zones: set[str]) -> None:
+    """With the one, B would be published by coarser labels only; with the other, as it is."""
+    counts = {coarse: {"a": 9, "c": 9}, B: {"a": 1, "b": 1}, fine: {"a": 9, "b": 9, "c": 9, "d": 9}}
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, dark="B")
+    plan = plan.recode(np.flatnonzero(table.cells == coarse), 0, np.ones(1, int))
+    after = refined(table, plan, l_min=3, max_members=2)
+    assert zones_of(table, after) == zones
+    assert after.level[np.isin(table.cells, [B, fine])].max() == 0
+
+
+def test_then_the_smallest_ids() -> None:
+    table = tabulate({A: {"a": 9, "b": 9}, B: {"a": 1, "b": 1}, C: {"a": 9, "b": 9}})
+    zones = zones_of(table, refined(table, joined(table, dark="B"), l_min=1.9))
+    assert zones == ({"AB", "C"} if A < C else {"A", "BC"})
+    table = tabulate({A: {"a": 1, "b": 1}, B: {"a": 9, "b": 9}, C: {"a": 1, "b": 1}})
+    zones = zones_of(table, refined(table, joined(table, dark="AC"), l_min=1.9, max_members=2))
+    assert zones == ({"AB"} if A < C else {"BC"})
+
+
 def test_refining_what_was_refined_changes_nothing() -> None:
     table = tabulate({A: {"a": 4, "b": 4}, B: {"a": 6}, C: {"b": 6}, D: {"a": 2, "b": 1}})
     plan = refined(table, joined(table, "ABC", dark="D"), l_min=1.8)
