@@ -56,9 +56,10 @@ TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "remedies": (
         ("remedies/recode.py", "remedies/merge.py", "remedies/suppress.py", "remedies/release_level.py",
          "remedies/situation.py", "remedies/residual.py", "remedies/grow.py", "remedies/refine.py",
-         "remedies/moves.py", "enforcement.py"),
-        ("remedies_parts", "remedies", "enforcement", "local_optimality", "oracles", "fixtures"),
+         "remedies/moves.py"),
+        ("remedies_parts", "remedies"),
     ),
+    "enforcement": (("enforcement.py",), ("enforcement", "remedies")),
 }  # fmt: skip
 SLOW = 15  # seconds; a test that takes longer is left out
 SECONDS = 20  # of CPU for a mutant, beyond five times what its tests take
