@@ -15,7 +15,9 @@ from crowds import CENTRE, FAR, tabulate
 from scipy import sparse
 
 import geodiv as gd
+from geodiv.remedies.grow import Grown, grow
 from geodiv.remedies.moves import View, _joined, _parts, _pieces, connected
+from geodiv.remedies.refine import _any, _disjoint, _safe
 from geodiv.remedies.release_level import release_levels
 from geodiv.remedies.residual import Rest, protect_residual
 from geodiv.scores import Judge
@@ -274,3 +276,111 @@ def test_pieces_and_the_zones_beside_them_as_by_trying_all(seed: int) -> None:
                 if hang(DISK[i] for i in chain(part, *(zones[z] for z in taken)))
             ]
             assert found == sorted(every)
+
+
+# --- gathering --------------------------------------------------------------------------------------------------
+
+
+def test_what_became_of_seeds() -> None:
+    grown = Grown(np.array([[3, 4, -1], [0, 1, 2], [5, -1, -1]]), np.array([[0, 1], [-1, 0], [-1, -1]]))
+    assert grown.passes.tolist() == [True, False, False]
+    free = np.array([True, True, False, True, True, False, True])
+    assert grown.within(free).tolist() == [True, False, False]
+    assert grown.take(np.array([2, 0])).path.tolist() == [[5, -1, -1], [3, 4, -1]]
+    put = grown.put(np.array([1]), Grown(np.array([[6, -1, -1]]), np.array([[2, 2]])))
+    assert put.path.tolist() == [[3, 4, -1], [6, -1, -1], [5, -1, -1]]
+    assert put.levels.tolist() == [[0, 1], [2, 2], [-1, -1]]
+    assert grown.path.tolist()[1] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("members", [2, 3, 5])
+@pytest.mark.parametrize("gates", [{}, {"l_min": 2.3}, {"l_min": 3, "share_max": 0.6}], ids=str)
+def test_many_grow_at_once_as_one_after_the_other(gates: dict[str, Any], members: int) -> None:
+    """Most persons first, the smallest id of equals; each takes the free neighbour that adds most persons."""
+    grew = 0
+    for seed in range(3):
+        visits = drawn(seed, [*DISK, FAR], most=5)
+        taxonomy = gd.Taxonomy.of({"bar": "fun", "gym": "fun", "clinic": "care", "lab": "care"})
+        table = table_of(visits, gd.Nominal("activity", taxonomy))
+        judge = Judge.of(table, gd.Policy(k_min=6, max_members=members, **gates))
+        published = np.random.default_rng(seed).random(len(table.cells)) < 0.2
+        found = grow(judge, table.start(), published)
+
+        def persons(cells: list[int], table: Any = table, visits: Visits = visits) -> set[str]:
+            return set().union(*(p for i in cells for p in visits[table.cells[i]].values()))
+
+        free = [not shown for shown in published]
+        zones: dict[tuple[int, ...], list[int]] = {}
+        for start in sorted(range(len(free)), key=lambda i: (-len(persons([i])), i)):
+            path = [start]
+            while free[start] and len(path) < members:
+                near = {j for i in path for j in table.adjacency[[i]].indices.tolist()}
+                near = {j for j in near - set(path) if free[j]}
+                if not near:
+                    break
+                path.append(min(near, key=lambda j: (-len(persons([*path, j])), j)))
+                standing = judge.standing(table.count(sets_of(table, [tuple(path)])))
+                if standing.clears[0]:
+                    zones[tuple(sorted(path))] = standing.lowest[0].tolist()
+                    for i in path:
+                        free[i] = False
+                    break
+        told = {
+            tuple(np.flatnonzero(found.zone == zone).tolist()): found.level[zone].tolist()
+            for zone in found.zones
+            if (found.zone == zone).sum() > 1
+        }
+        assert told == zones
+        grew += len(zones)
+    assert grew > 0
+
+
+def test_one_person_in_two_cells_is_one_of_one() -> None:
+    """Both cells are the same person's, who was at the clinic: certain, however small the crowd."""
+    visits: Visits = {
+        "c1": {"clinic": {"p"}},
+        "c2": {"clinic": {"p"}},
+        "c3": {"bar": {"q", "r"}, "lab": {"s"}},
+    }
+    table = table_of(visits, gd.Nominal("activity", sensitive=CARE))
+    for gates in ({"incidence_max": 0.8}, {"tier_incidence_max": 0.8}):
+        rest = Rest.of(Judge.of(table, gd.Policy(k_min=1, **gates)))  # type: ignore[arg-type]
+        assert rest.safe(sets_of(table, [(0, 1), (0, 2)])).tolist() == [False, True]
+
+
+# --- moves that are taken together ------------------------------------------------------------------------------
+
+
+def test_moves_that_touch_a_cell_of_an_earlier_one_wait() -> None:
+    cells = sparse.csr_array(np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1.0]]))
+    assert _disjoint(cells, np.arange(4)).tolist() == [0, 2, 3]
+    assert _disjoint(cells, np.array([1, 3])).tolist() == [1, 3]
+    assert _disjoint(cells, np.array([1, 2])).tolist() == [1]
+    assert _disjoint(cells, np.arange(0)).tolist() == []
+    assert _any(cells, np.array([0, 3])).tolist() == [True, True, False, False, True]
+    assert not _any(cells, np.arange(0)).any()
+
+
+def test_of_moves_that_the_rest_forbids_together_what_can_be_had_of_each_half() -> None:
+    told = set()
+    for seed in range(12):
+        visits = drawn(seed, [f"c{i}" for i in range(8)], most=7)
+        table = table_of(visits, gd.Nominal("activity"))
+        rest = Rest.of(Judge.of(table, gd.Policy(k_min=2, l_min=2.6)))
+        dark = table.persons >= 2
+        moves = [(i,) for i in np.flatnonzero(dark)[:-2].tolist()]
+
+        def plain(left: list[int], rows: list[int], moves: Any = moves, visits: Visits = visits) -> list[int]:
+            after = [i for i in left if (i,) not in [moves[row] for row in rows]]
+            if is_safe(visits, [f"c{i}" for i in after], 2, l_min=2.6):
+                return rows
+            if len(rows) == 1:
+                return []
+            first = plain(left, rows[: len(rows) // 2])
+            gone = [moves[row][0] for row in first]
+            return first + plain([i for i in left if i not in gone], rows[len(rows) // 2 :])
+
+        expected = plain(np.flatnonzero(dark).tolist(), list(range(len(moves))))
+        assert _safe(rest, dark, sets_of(table, moves), np.arange(len(moves))).tolist() == expected
+        told.add("all" if len(expected) == len(moves) else "some" if expected else "none")
+    assert {"all", "some"} <= told
