@@ -3,6 +3,7 @@
     python ci/covered.py                       # the tests, without those that need QGIS, PostGIS or a browser
     python ci/covered.py tests/test_reference.py
     python ci/covered.py --report              # what was measured before
+    GEODIV_NEEDS_SPARK=1 python ci/covered.py  # with the Spark engine, where pyspark, pysail and Java are installed
 
 The floors are those that geodiv/__init__.py lists. Exit code 1 when a module has less.
 """

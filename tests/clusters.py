@@ -116,7 +116,7 @@ def sail_engine(folder: Path) -> Iterator[Any]:
     """An engine on a Sail server."""
     from geodiv.engines.spark import SparkEngine
 
-    with sail() as (address, _), closing(SparkEngine(address, folder=folder)) as engine:
+    with sail() as (address, _), closing(SparkEngine(address, folder=folder, few=0)) as engine:
         yield engine
 
 
@@ -132,6 +132,9 @@ def _sail_knows_this_spark() -> bool:
 
 
 def need_java() -> None:
+    """Skip the test where Spark is not installed, or not asked for: a JVM takes seconds to start, and a core."""
+    if not os.environ.get(NEEDED):
+        pytest.skip(f"starts a JVM: set {NEEDED}=1")
     for package in ("pyspark", "py4j"):
         if find_spec(package) is None:
             missing(f"{package} is not installed")
@@ -163,7 +166,7 @@ def local_engine() -> Iterator[Any]:
     with ExitStack() as stack:
         python = stack.enter_context(bare_python())
         stack.enter_context(environment(PYSPARK_PYTHON=str(python)))
-        yield stack.enter_context(closing(SparkEngine("local[2]")))
+        yield stack.enter_context(closing(SparkEngine("local[2]", few=0)))
 
 
 class Standalone:
@@ -217,7 +220,7 @@ def standalone_engine() -> Iterator[Any]:
     with standalone() as cluster, environment(PYSPARK_PYTHON=str(cluster.python)):
         from geodiv.engines.spark import SparkEngine
 
-        with closing(SparkEngine(cluster.address)) as engine:
+        with closing(SparkEngine(cluster.address, few=0)) as engine:
             yield engine
 
 

@@ -539,7 +539,7 @@ def test_a_live_session_is_used_and_left_as_it_was(engine: SparkEngine, tmp_path
     pq.write_table(visits(), tmp_path / "v.parquet")
     spark = engine._session.spark
     before = [table.name for table in spark.catalog.listTables()]
-    with closing(engine_of(spark)) as mine:
+    with closing(SparkEngine(spark, few=0)) as mine:
         table = gd.tabulate(tmp_path / "v.parquet", grid=gd.ColumnGrid("cell"), person="person",
                             attributes=[gd.Nominal("activity")], engine=mine)  # fmt: skip
         assert len(spark.catalog.listTables()) == len(before) + 1
@@ -548,6 +548,25 @@ def test_a_live_session_is_used_and_left_as_it_was(engine: SparkEngine, tmp_path
     with pytest.raises(gd.UsageError, match="those of an engine that was closed"):
         table.count(CSR(np.ones((1, 2))))
     same(engine, tmp_path / "v.parquet", of())
+
+
+def test_few_contributions_are_counted_here(engine: SparkEngine) -> None:
+    """The same counts, and nothing is left on the cluster; one more than few stay there."""
+    spark, rows = engine._session.spark, visits(3)
+    before = len(spark.catalog.listTables())
+    expected = MEMORY.reduce(rows, of())
+    groups = [
+        Groups(None, np.array([0, 1, 1]), None, np.array([0, 0, 1]), 3),
+        Groups(0, np.array([0, 0, 1]), np.array([1, 2, 0]), np.array([2, 2, 0]), 3),
+    ]
+    counted = [MEMORY.count(expected, group).tolist() for group in groups]
+    for few, held in ((2, 1), (3, 0)):
+        with closing(engine_of(spark, few=few)) as mine:
+            found = mine.reduce(rows, of())
+            assert len(spark.catalog.listTables()) == before + held
+            assert [mine.count(found, group).tolist() for group in groups] == counted
+            assert mine.reduce(rows.slice(0, 0), of()).persons.tolist() == []
+    assert len(spark.catalog.listTables()) == before
 
 
 def test_a_table_that_nobody_refers_to_is_given_up(engine: SparkEngine) -> None:
@@ -599,7 +618,7 @@ def test_a_server_that_dies_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     folder.mkdir()
     pq.write_table(visits(), tmp_path / "v.parquet")
     with clusters.sail() as (address, server):
-        engine = SparkEngine(address, folder=folder)
+        engine = SparkEngine(address, folder=folder, few=0)
         engine._session.spark.client.set_retry_policies([])
         table = gd.tabulate(tmp_path / "v.parquet", grid=gd.ColumnGrid("cell"), person="person",
                             attributes=[gd.Nominal("activity")], engine=engine)  # fmt: skip
@@ -654,7 +673,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster: clusters.Standalone, t
             "activity": rng.integers(0, 9, n).astype(str),
         })  # fmt: skip
         pq.write_table(table, tmp_path / f"{i:02}.parquet")
-    with closing(SparkEngine(cluster.address)) as engine:
+    with closing(SparkEngine(cluster.address, few=0)) as engine:
         same(engine, tmp_path / "00.parquet", of())
         assert clusters.executors(engine) == 2
         status = engine._session.spark.sparkContext.statusTracker()

@@ -115,6 +115,32 @@ class MemoryEngine:
         """Nothing is kept outside the contributions."""
 
 
+def handle_of(
+    cell: IntArray,
+    values: Sequence[IntArray],
+    person: NDArray[np.int32],
+    persons: int,
+    cells: int,
+    spaces: Sequence[LabelSpace],
+) -> Handle:
+    """The handle of contributions that another engine has reduced.
+
+    Parameters
+    ----------
+    cell : (contributions,) int64
+        Positions of the cells.
+    values : sequence over attributes of (contributions,) int64
+        Codes of the values.
+    person : (contributions,) int32
+        Any numbers from 0 to `persons` - 1.
+    persons, cells : int
+    spaces : sequence over attributes of LabelSpace
+    """
+    of = zip(values, spaces, strict=True)
+    found = [_distinct(cell, v, person, cells, len(s.values), persons, "contributions") for v, s in of]
+    return Handle(tuple(found), _distinct(cell, None, person, cells, 1, persons, "persons"))
+
+
 def _count(fed: CSR, people: CSR, persons: IntArray) -> IntArray:
     """(groups,) distinct persons; `persons` are those of each pair.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...arrays import IntArray
 from ...errors import SourceError, UsageError
 from ...intake import Intake, VisitSpec, check, whole
 from .. import statements
+from ..memory import Handle, MemoryEngine, handle_of
 from ..protocol import Contributions, Groups, Pairs, Progress
 from .arrow import frame_of, sql_of
 from .failures import explained
@@ -42,6 +44,9 @@ class SparkEngine:
     folder : path, optional
         A folder that this machine and all workers see. Contributions are kept in a private folder there instead of
         the workers' memory and disks.
+    few : int
+        Contributions up to this number are brought to this machine and counted here, since a count takes a cluster some
+        tenths of a second and remedies ask for many; more stay on the cluster.
     patience : float
         Seconds to wait for the first answer of a server, and of a worker.
 
@@ -56,7 +61,10 @@ class SparkEngine:
     checked before anything is counted; they need no geodiv.
     """
 
-    def __init__(self, where: Any, *, folder: str | Path | None = None, patience: float = 120.0) -> None:
+    def __init__(
+        self, where: Any, *, folder: str | Path | None = None, few: int = 2_000_000, patience: float = 120.0
+    ) -> None:
+        self._few = few
         self._session = session_of(where, patience)
         self._held = Held(self._session, folder)
         self._patience = patience
@@ -89,7 +97,7 @@ class SparkEngine:
                 )
             if progress:
                 progress("count", a + 1, attributes)
-        return Contributions(
+        found = Contributions(
             keys=keys,
             spaces=tuple(space for space, _ in values),
             pairs=tuple(pairs),
@@ -97,6 +105,7 @@ class SparkEngine:
             intake=intake,
             handle=handle,
         )
+        return self._brought(found, handle)
 
     def count(self, contributions: Contributions, groups: Groups) -> IntArray:
         """(groups,) distinct persons; see `Engine`.
@@ -106,6 +115,8 @@ class SparkEngine:
         UsageError
             The engine was closed after the contributions were reduced.
         """
+        if isinstance(contributions.handle, Handle):
+            return MemoryEngine().count(contributions, groups)
         if not contributions.handle.held:
             raise UsageError(
                 "engine 'spark': expected contributions that are kept, got those of an engine that was closed. "
@@ -196,6 +207,21 @@ class SparkEngine:
             frames["visits"] = visits.frame.filter("said IS NULL").repartition(parts, "person")
             with self._query(text, frames) as found:
                 return self._held.keep(found.sortWithinPartitions("cell"))
+
+    def _brought(self, found: Contributions, table: Table) -> Contributions:
+        """The contributions on this machine and no longer on the cluster, if they are few."""
+        with explained(self._session.name):
+            if table.frame.count() > self._few:
+                return found
+            rows = table.frame.drop("visits").toArrow()
+        table.drop()
+        person = rows.column("person").combine_chunks().dictionary_encode()
+        cell, *values = (
+            rows.column(name).to_numpy().astype(np.int64)
+            for name in statements.columns(len(found.spaces))[:-1]
+        )
+        codes, persons = person.indices.to_numpy(zero_copy_only=False), len(person.dictionary)
+        return replace(found, handle=handle_of(cell, values, codes, persons, len(found.keys), found.spaces))
 
     def _rows(
         self, statement: str, contributions: Table, mapping: pa.Table | None = None
