@@ -89,7 +89,9 @@ def _dots(shapes: Any) -> str:
 def _rings(shapes: Any, vertices: int) -> str:
     if vertices > VERTICES:
         shapes = shapely.simplify(shapes, 0.7)
-    rings = shapely.get_rings(shapes)
+    rings = shapely.get_rings(
+        shapely.get_parts(shapes)
+    )  # of polygons only, and files hold them as multipolygons
     xy, ring = shapely.get_coordinates(rings, return_index=True)
     last = np.append(ring[1:] != ring[:-1], True)
     points = [f"{x:g} {y:g}" for x, y in xy[~last].round(1).tolist()]

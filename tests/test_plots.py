@@ -267,6 +267,11 @@ def test_sketches_are_small_whatever_they_show() -> None:
     assert sketch([None, shapely.Polygon()], [0, 0], ["#0B4F8A"], label="none").count("<path") == 0
 
 
+def test_sketches_draw_every_part_of_what_has_several() -> None:
+    two = shapely.MultiPolygon([shapely.box(0, 0, 1, 1), shapely.box(2, 0, 3, 1)])
+    assert sketch([two], [0], ["#0B4F8A"], label="two", degrees=False).count("M") == 2
+
+
 # explore
 
 
