@@ -39,6 +39,14 @@ def put_back(made: gd.Release, cell: str, counts: dict[str, int]) -> gd.Release:
     return with_metadata(forged, zones=zones, cells=zones, remedies=remedies, reference={"global": zones})
 
 
+def test_a_share_at_the_half_of_the_last_decimal_is_no_mismatch() -> None:
+    frame = visits({"a": {"clinic": 13, "gym": 67}})  # 0.1625, which Python rounds up and NumPy down
+    policy = gd.Policy(k_min=10, residual=False)
+    made = enforced(frame, policy, count_min=1).release
+    assert 0.163 in made.reference["share"].tolist()
+    assert audits.recount(made, facts(frame), policy).mismatches.empty
+
+
 def test_an_honest_release_is_what_the_visits_give() -> None:
     frame = visits(CITY)
     made = enforced(frame, POLICY, count_min=3).release

@@ -71,7 +71,10 @@ def of_attribute(
     for z in np.flatnonzero(~np.isnan(told) & ~np.isclose(told, fine, rtol=0, atol=1e-9)):
         yield "effective", str(ids[z]), one.column, None, float(told[z]), float(fine[z])
     for h, labels in enumerate(space.levels):
-        true = dict(zip(labels, shares(mixes.overall(a, h)).round(3).tolist(), strict=True))
+        mix = shares(mixes.overall(a, h)).tolist()
+        true = {
+            label: round(q, 3) for label, q in zip(labels, mix, strict=True)
+        }  # as it is published, to the half
         table = release.reference
         rows = table[(table["attribute"] == one.column) & (table["level"] == h)]
         if len(rows) and not _tells_no_zone(facts, mixes, a, h, one.level, zone, l_min):
