@@ -6,8 +6,10 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import geopandas as gpd
 import pandas as pd
 import pytest
+import shapely
 from people import enforced, visits, with_counts, with_metadata
 
 import geodiv as gd
@@ -313,3 +315,16 @@ def test_an_empty_release_is_sound() -> None:
     made = enforced(visits({"a": {"clinic": 34}, "b": {"clinic": 30, "gym": 1, "retail": 1}}), POLICY).release
     assert len(made.cells) == 0
     assert not audits.attack(made).failed
+
+
+def test_a_ring_of_zones_of_ones_own_is_what_touches() -> None:
+    """Three boxes in a row: b is taken for the ring of a, at (.9, .1) against (.5, .5); c is two steps away."""
+    boxes = [shapely.box(i * 1000, 0, (i + 1) * 1000, 1000) for i in range(3)]
+    layer = gpd.GeoDataFrame({"zone": list("abc")}, geometry=boxes, crs="EPSG:3067")
+    frame = visits({"a": {"gym": 18, "bar": 2}, "b": {"gym": 10, "bar": 10}, "c": {"gym": 2, "bar": 18}})
+    for order, distance in ((1, 0.4), (2, abs(0.9 - 12 / 40))):
+        policy = gd.Policy(k_min=10, t_max=0.7, reference=gd.Ring(order), residual=False)
+        made = enforced(frame, policy, grid=gd.ZoneGrid(layer, id="zone", column="cell")).release
+        found = audits.attack(made)
+        assert not found.failed
+        assert found.zones.set_index("cell_id").loc["a", "distance"] == pytest.approx(distance)

@@ -419,6 +419,14 @@ def test_lines_of_many_blocks() -> None:
     assert lines.at(np.array([5])).tolist() == [12]
 
 
+def test_lines_of_a_field_longer_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("geodiv.sources.lines.BLOCK", 8)
+    text = 'a,b\n1,2\n"' + "long\n" * 20 + '",3\n4,5\n'
+    for mark in (b"", b"\xef\xbb\xbf"):
+        lines = Lines(lambda mark=mark: io.BytesIO(mark + text.encode()), ",")
+        assert lines.at(np.array([0, 1, 2])).tolist() == [2, 3, 24]
+
+
 def read_csv(path: Path, data: bytes | str, rows_per_batch: int | None = None) -> list[dict[str, Any]]:
     file = path / "t.csv"
     file.write_bytes(data.encode() if isinstance(data, str) else data)
