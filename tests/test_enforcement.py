@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,11 +204,34 @@ def test_an_outcome_keeps_its_table_and_policy(outcome: gd.Outcome) -> None:
 
 
 def test_progress_is_told() -> None:
-    heard: list[str] = []
+    heard: list[tuple[str, int, int | None]] = []
     gd.enforce(tabulate({CENTRE: {"a": 5}, RING[0]: {"b": 5}}), gd.Policy(k_min=4, l_min=2),
-               progress=lambda stage, done, total: heard.append(stage))  # fmt: skip
-    assert "remedy" in heard
-    assert heard[-1] == "verify"
+               progress=lambda *step: heard.append(step))  # fmt: skip
+    assert heard == [("remedy", 1, 20), ("remedy", 2, 20), ("refine", 0, 1), ("verify", 0, 1)]
+
+
+def test_why_it_did_not_converge_is_said() -> None:
+    counts = {CENTRE: {"a": 9}, FAR: {"b": 7}}
+    with pytest.raises(gd.NotConverged, match="the ladder 'recode', 'merge' cannot clear them"):
+        gd.enforce(tabulate(counts), gd.Policy(k_min=4, l_min=1.9, ladder=("recode", "merge")))
+
+
+def test_three_cells_below_k_gather_where_two_are_too_few() -> None:
+    counts = {ROW[0]: {"a": 2}, ROW[1]: {"b": 2}, ROW[2]: {"a": 1, "b": 1}}
+    outcome = gd.enforce(tabulate(counts), gd.Policy(k_min=6, l_min=1.9, residual=False))
+    assert zones(outcome) == [sorted(ROW[:3])]
+    apart = gd.enforce(tabulate(counts), gd.Policy(k_min=6, residual=False, ladder=("recode", "suppress")))
+    assert zones(apart) == []
+
+
+def test_an_outcome_is_written_as_a_work_file(tmp_path: Path) -> None:
+    outcome = gd.enforce(tabulate({CENTRE: {"a": 5, "b": 5}}), gd.Policy(k_min=4, l_min=2, residual=False))
+    outcome.to_work(tmp_path / "work.gpkg")
+    before = (tmp_path / "work.gpkg").read_bytes()
+    with pytest.raises(gd.UsageError, match="exists"):
+        outcome.to_work(tmp_path / "work.gpkg")
+    assert (tmp_path / "work.gpkg").read_bytes() == before
+    outcome.to_work(tmp_path / "work.gpkg", overwrite=True)
 
 
 # --- edges ----------------------------------------------------------------------------------------------------
