@@ -402,6 +402,17 @@ def test_other_errors_of_duckdb_are_told_without_its_text(
     engine.close()
 
 
+def test_visits_that_get_lost_on_the_way_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = statements.distinct
+    monkeypatch.setattr(statements, "distinct", lambda attributes: f"{whole(attributes)} LIMIT 3")
+    engine = gd.DuckDBEngine(folder=tmp_path)
+    with pytest.raises(gd.VerificationError, match="20 visits were read and 9 are counted"):
+        engine.reduce(visits(), SPEC)
+    assert made(tmp_path) == []
+
+
 def test_duckdb_draws_no_progress_bar_on_standard_output(tmp_path: Path) -> None:
     """It would where it takes Python for interactive, as with ``python -c``, amid the JSON of a command."""
     asked = "SELECT CAST(current_setting('enable_progress_bar') AS INTEGER) AS drawn"

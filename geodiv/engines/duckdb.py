@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..arrays import IntArray
-from ..errors import SourceError, UsageError
+from ..errors import SourceError, UsageError, VerificationError
 from ..intake import VisitSpec, check
 from . import statements
 from .background import in_background
@@ -191,9 +191,8 @@ class _Store:
                 "Tabulate again, and close the engine last."
             )
         with self.plainly(), self._database.cursor() as cursor:
-            cursor.execute(
-                "SET enable_progress_bar = false"
-            )  # it would go to standard output, where results are
+            # a progress bar would go to standard output, where results are
+            cursor.execute("SET enable_progress_bar = false")
             for name, table in tables.items():
                 cursor.register(name, table)
             yield cursor
@@ -240,7 +239,7 @@ def _reduced(store: _Store, feed: Feed, spec: VisitSpec, progress: Progress | No
     _sort(store, [position, *(codes for codes, _ in spaces)])
     pairs = []
     for a in range(attributes):
-        pairs.append(Pairs(**store.rows(statements.pairs(a))))
+        pairs.append(_whole(Pairs(**store.rows(statements.pairs(a))), feed.intake.counted))
         if progress:
             progress("count", a + 1, attributes)
     return Contributions(
@@ -251,6 +250,16 @@ def _reduced(store: _Store, feed: Feed, spec: VisitSpec, progress: Progress | No
         intake=feed.intake,
         handle=store,
     )
+
+
+def _whole(pairs: Pairs, counted: int) -> Pairs:
+    """The pairs, if every visit that was read is behind one of them."""
+    if (visits := int(pairs.visits.sum())) != counted:
+        raise VerificationError(
+            f"engine 'duckdb': {counted} visits were read and {visits} are counted: an internal error. "
+            "Use the memory engine, and report this with the versions in use."
+        )
+    return pairs
 
 
 def _sort(store: _Store, positions: list[IntArray]) -> None:
