@@ -51,4 +51,7 @@ def _once(
     _, status, usage = os.wait4(child.pid, 0)
     if status:
         raise SystemExit(f"{module}.{function} failed; its message stands above.")
-    return json.loads(text.splitlines()[-1]), usage.ru_maxrss / 1024
+    seconds, peak = json.loads(text.splitlines()[-1]), usage.ru_maxrss / 1024
+    said = ", ".join(f"{stage} {taken:.3f}" for stage, taken in seconds.items())
+    print(f"{function} {' '.join(arguments)}: {said}; peak {peak:,.0f} MB", file=sys.stderr, flush=True)
+    return seconds, peak
