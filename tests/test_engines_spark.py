@@ -296,6 +296,7 @@ def test_within_a_time() -> None:
     ("text", "kind", "said"),
     [
         ("Python in worker has different version: 3.10", gd.UsageError, "another version of Python"),
+        ("[JAVA_GATEWAY_EXITED] Java gateway process exited", gd.UsageError, "Java does not start Spark"),
         ('Cannot run program "python3": error=2', gd.UsageError, "find no Python"),
         ("java.io.IOException: No space left on device", gd.SourceError, "disk of the cluster is full"),
         ("java.lang.OutOfMemoryError: Java heap space", gd.SourceError, "out of memory"),
@@ -651,6 +652,20 @@ def test_on_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     assert run([*command, "--engine", "local[2]", "--threads", "2", "-o", str(out)]) == 2
     assert "memory limit and threads belong to engine 'duckdb'" in capfd.readouterr().err
     assert not out.exists()
+
+
+def test_java_that_is_too_old_or_broken_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters.need_java()
+    from pyspark import SparkContext
+
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho secret >&2\nexit 1\n")
+    (tmp_path / "bin" / "java").chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(gd.UsageError, match=r"local\[1\]: Java does not start Spark"):
+        SparkEngine("local[1]")
 
 
 # --- a real cluster -----------------------------------------------------------------------------------------

@@ -18,6 +18,11 @@ ADVICE: tuple[tuple[str, type[GeodivError], str], ...] = (
         "the workers run another version of Python. Set PYSPARK_PYTHON to the version of this machine",
     ),
     (
+        r"JAVA_GATEWAY_EXITED|UnsupportedClassVersionError",
+        UsageError,
+        "Java does not start Spark. Check that java -version says 17 or newer, and JAVA_HOME",
+    ),
+    (
         r"Cannot run program",
         UsageError,
         "the workers find no Python. Set PYSPARK_PYTHON to its path on the workers",

@@ -9,7 +9,7 @@ import re
 import shutil
 import socket
 import sys
-import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -29,13 +29,6 @@ PORTS = {"spark": 7077, "sc": 15002}
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 KNOCK = 10.0
 """Seconds for a server to take a connection."""
-QUIET = """
-appender.console.type = Console
-appender.console.name = console
-rootLogger.level = off
-rootLogger.appenderRef.console.ref = console
-"""
-"""Spark takes a configuration without an appender for none."""
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
@@ -107,6 +100,8 @@ def session_of(where: Any, patience: float) -> Session:
         runs in this process.
     """
     _check_package()
+    # its own use of pandas; this engine goes by Arrow
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     if not isinstance(where, str):
         session = Session(where, "the Spark session", ours=False, near=False)
         near = session.connect and where.client.host in LOOPBACK
@@ -265,8 +260,7 @@ def _classic(address: str, name: str, near: bool, patience: float) -> Any:
         builder = builder.config("spark.driver.host", "127.0.0.1").config(
             "spark.driver.bindAddress", "127.0.0.1"
         )
-    with _quiet() as options, _python(address), explained(name):
-        builder = builder.config("spark.driver.extraJavaOptions", options)
+    with _silent(), _python(address), explained(name):
         return builder.getOrCreate()
 
 
@@ -276,12 +270,17 @@ def _java() -> bool:
 
 
 @contextmanager
-def _quiet() -> Iterator[str]:
-    """Options for a JVM that logs nothing: its messages are for who runs the cluster."""
-    with tempfile.TemporaryDirectory(prefix="geodiv-") as folder:
-        file = Path(folder) / "log4j2.properties"
-        file.write_text(QUIET, encoding="utf-8")
-        yield f"-Dlog4j2.configurationFile={file.as_uri()}"
+def _silent() -> Iterator[None]:
+    """A block whose child processes have nowhere to write errors to: a JVM's are for who runs the cluster."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 @contextmanager
