@@ -37,7 +37,7 @@ def probe(session: Session, grid: Grid, patience: float) -> bool:
         again = _words(frame)
         frame.unpersist()
     _check(said, grid, session.name)
-    return said == again
+    return not set(said).isdisjoint(again)
 
 
 def _words(frame: Any) -> list[str]:
