@@ -239,7 +239,7 @@ def _reduced(store: _Store, feed: Feed, spec: VisitSpec, progress: Progress | No
     _sort(store, [position, *(codes for codes, _ in spaces)])
     pairs = []
     for a in range(attributes):
-        pairs.append(_whole(Pairs(**store.rows(statements.pairs(a))), feed.intake.counted))
+        pairs.append(_whole(Pairs(**store.rows(statements.pairs(a, attributes))), feed.intake.counted))
         if progress:
             progress("count", a + 1, attributes)
     return Contributions(

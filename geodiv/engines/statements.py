@@ -23,12 +23,14 @@ def distinct(attributes: int) -> str:
     return f"SELECT {keys}, COUNT(*) AS visits FROM visits GROUP BY {keys}"
 
 
-def pairs(attribute: int) -> str:
-    """cell, value, persons and visits of each (cell, value) pair of an attribute."""
-    each = (
-        f"SELECT cell, v{attribute} AS value, person, SUM(visits) AS visits FROM contributions "
-        f"GROUP BY cell, v{attribute}, person"
-    )
+def pairs(attribute: int, attributes: int) -> str:
+    """cell, value, persons and visits of each (cell, value) pair of an attribute, one of so many."""
+    each = f"SELECT cell, v{attribute} AS value, person, visits FROM contributions"
+    if attributes > 1:  # a person may be there with several values of the others
+        each = (
+            f"SELECT cell, v{attribute} AS value, person, SUM(visits) AS visits FROM contributions "
+            f"GROUP BY cell, v{attribute}, person"
+        )
     return (
         "SELECT cell, value, COUNT(*) AS persons, CAST(SUM(visits) AS BIGINT) AS visits "
         f"FROM ({each}) AS each_person GROUP BY cell, value ORDER BY cell, value"

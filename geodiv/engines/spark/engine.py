@@ -90,7 +90,7 @@ class SparkEngine:
         handle = self._contributions(visits, [cells, *(codes for _, codes in values)], intake.counted)
         pairs = []
         for a in range(attributes):
-            pairs.append(Pairs(**self._rows(statements.pairs(a), handle)))
+            pairs.append(Pairs(**self._rows(statements.pairs(a, attributes), handle)))
             if int(pairs[a].visits.sum()) != intake.counted:
                 raise SourceError(
                     "the visits changed while they were read. Start again, with files that stay as they are."
