@@ -161,7 +161,7 @@ def _published_noise(release: Release) -> Iterator[dict[str, Any]]:
             "against": "the published mix of the whole area (global)",
             "t_max": record["gates"].get("t_max"),
         }
-        if np.isnan(mix).any() or not known.any():
+        if np.isnan(mix).any() or not mix.any() or not known.any():  # shares below the third decimal are 0
             yield row | {"zones": 0, "median": None, "largest": None, "above_t": None}
         else:
             floor = noise_floor(n[known].sum(axis=1).astype(np.int64), mix / mix.sum(), one.space.tree)

@@ -75,7 +75,7 @@ def ruling_out(release: Release, values: int = 1) -> pd.DataFrame:
                     "attribute": one.column,
                     "ruled_out": values,
                     "certainty": np.divide(
-                        left[:, 0], total, out=np.full(len(total), np.nan), where=total > 0
+                        left[:, :1].sum(axis=1), total, out=np.full(len(total), np.nan), where=total > 0
                     ),
                     "value": np.array(one.space.values, dtype=object)[order[:, 0]] if len(order) else None,
                     "left": effective_count(shares(left)),
