@@ -132,14 +132,16 @@ def check(target: str, options: argparse.Namespace) -> None:
             for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
                 stale.unlink()
             known = {} if not options.results.exists() else answers(options.results)
-            todo = mutants(source)
-            if options.sample is not None and options.sample < len(todo):
-                drawn = set(
-                    random.Random(f"{options.seed} {module}").sample(range(len(todo)), options.sample)
+            every = mutants(source)
+            wanted = set(range(len(every)))
+            if options.sample is not None and options.sample < len(every):
+                wanted = set(
+                    random.Random(f"{options.seed} {module}").sample(range(len(every)), options.sample)
                 )
-                todo = [mutant for i, mutant in enumerate(todo) if i in drawn]
-            for mutant in todo:
+            for i, mutant in enumerate(every):
                 before = known.get((module, mutant.name))
+                if not before and i not in wanted:
+                    continue
                 again = options.again and (module, mutant.name) not in explained()
                 if before and not (again and before["status"] == "survived"):
                     continue
