@@ -224,6 +224,22 @@ def test_three_cells_below_k_gather_where_two_are_too_few() -> None:
     assert zones(apart) == []
 
 
+def test_no_release_but_a_verified_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan that is verified is the one that is published, and without a word from there nothing is."""
+    asked: list[Any] = []
+    monkeypatch.setattr("geodiv.enforcement.verify", lambda *what: asked.append(what))
+    table, policy = tabulate({CENTRE: {"a": 5, "b": 5}, FAR: {"a": 9}}), gd.Policy(k_min=4, l_min=2)
+    outcome = gd.enforce(table, policy)
+    assert [(t is table, p is policy, plan is outcome.plan) for t, p, plan in asked] == [(True, True, True)]
+
+    def disagrees(*what: Any) -> None:
+        raise gd.VerificationError("the two counts differ")
+
+    monkeypatch.setattr("geodiv.enforcement.verify", disagrees)
+    with pytest.raises(gd.VerificationError, match="the two counts differ"):
+        gd.enforce(table, policy)
+
+
 def test_an_outcome_is_written_as_a_work_file(tmp_path: Path) -> None:
     outcome = gd.enforce(tabulate({CENTRE: {"a": 5, "b": 5}}), gd.Policy(k_min=4, l_min=2, residual=False))
     outcome.to_work(tmp_path / "work.gpkg")
