@@ -148,7 +148,7 @@ def _levels(release: Release) -> Iterator[dict[str, Any]]:
 
 def _published_noise(release: Release) -> Iterator[dict[str, Any]]:
     """The noise floor of zones at their finest level without hidden counts, against the published global mix."""
-    if not len(release.counts):
+    if not len(release.counts) or not len(release.cells):
         return
     for record in attribute_records(release):
         one = published(release, record)

@@ -235,7 +235,7 @@ def test_verdicts_fall_before_rounding():
     [None, float("nan"), np.nan, pd.NA],
     ids=repr,
 )
-@pytest.mark.parametrize("dtype", [object, "str", "category"])
+@pytest.mark.parametrize("dtype", [object, "string", "category"])
 def test_missing_categories_are_a_category(nothing, dtype):
     visits = frame_of(*(("x", "clinic", i) for i in range(6)), *(("x", nothing, i) for i in range(6, 11)))
     visits["poi_category"] = visits["poi_category"].astype(dtype)
