@@ -179,6 +179,13 @@ def test_final_scores_measure_the_partition_that_is_published(outcome: gd.Outcom
     assert found["persons"].sort_values().tolist() == [10, 12]
 
 
+def test_final_scores_say_what_was_published_of_each_zone(outcome: gd.Outcome) -> None:
+    final, cells = outcome.final_scores, outcome.release.cells
+    assert final["zone_id"].tolist() == final["cell_id"].tolist() == cells["cell_id"].tolist()
+    assert final["final_remedy"].tolist() == cells["remedy"].tolist()
+    assert set(final["remedy"]) == {"publish"}
+
+
 def test_rounds_are_told_stage_by_stage(outcome: gd.Outcome) -> None:
     rounds = outcome.rounds
     assert rounds.columns.tolist() == [
