@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import gzip
 import importlib.util
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -661,18 +662,26 @@ def test_on_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     assert not out.exists()
 
 
-def test_java_that_is_too_old_or_broken_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_that_is_too_old_or_broken_is_said(tmp_path: Path) -> None:
     clusters.need_java()
-    from pyspark import SparkContext
-
-    monkeypatch.setattr(SparkContext, "_gateway", None)
-    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho secret >&2\nexit 1\n")
     (tmp_path / "bin" / "java").chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(gd.UsageError, match=r"local\[1\]: Java does not start Spark"):
-        SparkEngine("local[1]")
+    command = [
+        sys.executable,
+        "-m",
+        "geodiv",
+        "score",
+        f"{FIXTURES}/visits.parquet",
+        "-p",
+        f"{FIXTURES}/policy.toml",
+    ]
+    said = subprocess.run([*command, "--engine", "local[1]"], capture_output=True, text=True,
+                          env={**os.environ, "JAVA_HOME": str(tmp_path)})  # fmt: skip
+    assert said.returncode == 2
+    assert "local[1]: Java does not start Spark" in said.stderr
+    assert "secret" not in said.stderr
+    assert "Traceback" not in said.stderr
 
 
 # --- a real cluster -----------------------------------------------------------------------------------------
@@ -718,3 +727,12 @@ def test_a_worker_that_is_killed_changes_nothing(cluster: clusters.Standalone, t
             assert getattr(found[0].pairs[0], name).tolist() == getattr(expected.pairs[0], name).tolist()
         both = Groups(None, np.arange(50), None, np.zeros(50, dtype=np.int64), 1)
         assert engine.count(found[0], both).tolist() == MEMORY.count(expected, both).tolist()
+
+
+def test_a_cluster_without_workers_is_not_waited_for(tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "v.parquet")
+    with ExitStack() as stack:
+        cluster = stack.enter_context(clusters.standalone(workers=0))
+        engine = stack.enter_context(closing(SparkEngine(cluster.address, patience=3)))
+        with pytest.raises(gd.UsageError, match="no worker answered in 3 s"):
+            engine.reduce(tmp_path / "v.parquet", of())

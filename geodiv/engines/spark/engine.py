@@ -149,14 +149,17 @@ class SparkEngine:
         """Rows as `schema_of` says, held, and the tally."""
         name, texts = self._session.name, spec.grid.parse(np.zeros(0, dtype=object)).dtype == object
         schema = schema_of(len(spec.attributes), texts)
-        given = None if spec.rejects is not None else distributed(source, spec, self._session)
+
+        def ready() -> None:
+            if not probe(self._session, spec.grid, self._patience):
+                self._held.use_folder()
+
+        given = None if spec.rejects is not None else distributed(source, spec, self._session, ready)
         if given is None:
             parts, intake = whole(source, spec)
             rows = pa.concat_tables(distinct(part, schema) for part in parts)
             with explained(name):
                 return self._held.keep(frame_of(self._session.spark, rows)), intake
-        if not probe(self._session, spec.grid, self._patience):
-            self._held.use_folder()
         work = shipped(reduced, given.layout, schema, given.csv)
         with explained(name):
             visits = self._held.keep(given.frame.mapInArrow(work, sql_of(schema)))

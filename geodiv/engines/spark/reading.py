@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from glob import glob
@@ -83,7 +83,9 @@ def is_frame(source: Any) -> bool:
     return hasattr(source, "mapInArrow") and hasattr(source, "sparkSession")
 
 
-def distributed(source: Any, spec: VisitSpec, session: Session) -> Distributed | None:
+def distributed(
+    source: Any, spec: VisitSpec, session: Session, ready: Callable[[], None]
+) -> Distributed | None:
     """The visits, where the cluster can read them itself; None where only this machine can.
 
     Parameters
@@ -92,6 +94,8 @@ def distributed(source: Any, spec: VisitSpec, session: Session) -> Distributed |
         A path that this machine does not have, or with a scheme (``s3a://``), is passed on as it is.
     spec : VisitSpec
     session : Session
+    ready : callable
+        Called before anything is asked of the cluster: an error unless it can answer.
 
     Raises
     ------
@@ -105,18 +109,22 @@ def distributed(source: Any, spec: VisitSpec, session: Session) -> Distributed |
             raise UsageError(
                 "the visits are a data frame of another Spark session. Give that one: engine = frame.sparkSession."
             )
+        ready()
         return _framed(source, "the Spark DataFrame", spec, session)
     paths = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(paths, list | tuple) or not all(isinstance(path, str | os.PathLike) for path in paths):
         return None
     texts = [os.fspath(path) for path in paths]
     if any("://" in text for text in texts) or not (session.near or all(map(_here, texts))):
+        ready()
         return _far(texts, spec, session)
     opened = open_source(source, spec.layer)
     parts = opened.parts if isinstance(opened, SeveralSource) else (opened,)
     if all(isinstance(part, ParquetSource) for part in parts):
+        ready()
         return _parquet(opened, parts, spec, session)
     if all(isinstance(part, CsvSource) and part.path is not None for part in parts):
+        ready()
         return _csv(opened, parts, spec, session)
     return None
 
