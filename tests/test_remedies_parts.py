@@ -103,7 +103,8 @@ def test_what_may_be_left_by_plain_loops(gates: dict[str, Any]) -> None:
     told = set()
     for seed in range(6):
         visits = drawn(seed, [f"c{i}" for i in range(6)])
-        table = table_of(visits, gd.Nominal("activity", sensitive=CARE))
+        coarse = gd.Taxonomy.of({"bar": "fun", "gym": "fun", "clinic": "care", "lab": "care"})
+        table = table_of(visits, gd.Nominal("activity", coarse, sensitive=CARE))
         rest = Rest.of(Judge.of(table, gd.Policy(k_min=3, **gates)))
         eligible = np.flatnonzero(table.persons >= 3).tolist()
         sets = list(chain.from_iterable(combinations(eligible, n) for n in range(len(eligible) + 1)))
@@ -284,7 +285,7 @@ def test_pieces_and_the_zones_beside_them_as_by_trying_all(seed: int) -> None:
 def test_what_became_of_seeds() -> None:
     grown = Grown(np.array([[3, 4, -1], [0, 1, 2], [5, -1, -1]]), np.array([[0, 1], [-1, 0], [-1, -1]]))
     assert grown.passes.tolist() == [True, False, False]
-    free = np.array([True, True, False, True, True, False, True])
+    free = np.array([True, True, False, True, True, False, False])
     assert grown.within(free).tolist() == [True, False, False]
     assert grown.take(np.array([2, 0])).path.tolist() == [[5, -1, -1], [3, 4, -1]]
     put = grown.put(np.array([1]), Grown(np.array([[6, -1, -1]]), np.array([[2, 2]])))
@@ -344,6 +345,13 @@ def test_many_grow_at_once_as_one_after_the_other(members: int, seed: int, gates
     }
     assert told == zones
     assert zones
+
+
+def test_two_cells_by_themselves_gather() -> None:
+    table = tabulate({ROW[0]: {"a": 3}, ROW[1]: {"b": 3}, FAR: {"a": 5}})
+    found = grow(Judge.of(table, gd.Policy(k_min=6, l_min=2)), table.start(), np.zeros(3, bool))
+    together = np.flatnonzero(np.isin(table.cells, ROW[:2]))
+    assert found.zone[together].tolist() == [together[0]] * 2
 
 
 def test_one_person_in_two_cells_is_one_of_one() -> None:
