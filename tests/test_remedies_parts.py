@@ -11,7 +11,7 @@ import h3
 import numpy as np
 import pandas as pd
 import pytest
-from crowds import CENTRE, FAR, tabulate
+from crowds import CENTRE, FAR, ROW, tabulate
 from scipy import sparse
 
 import geodiv as gd
