@@ -192,7 +192,8 @@ class Gates:
         for name, low, high in _RANGES:
             value = getattr(self, name)
             if value is not None and not (_is_number(value) and low <= value <= high):
-                raise PolicyError(f"{name}: expected a number from {low:g} to {high:g}, got {value!r}.")
+                wanted = f"from {low:g} to {high:g}" if high < math.inf else f"of at least {low:g}"
+                raise PolicyError(f"{name}: expected a number {wanted}, got {value!r}.")
         for name in ("c_l", "label_min"):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), 1)
@@ -353,7 +354,7 @@ def _plain(record: Any) -> None:
 
 def _is_number(value: Any) -> bool:
     fits = isinstance(value, float) or (isinstance(value, int) and abs(value) <= MOST)
-    return fits and not isinstance(value, bool) and value == value
+    return fits and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _whole(name: str, value: Any, low: int, high: int = MOST) -> None:

@@ -168,7 +168,9 @@ def test_an_attribute_overrides_any_gate_but_k():
     [
         ({"k_min": 5}, "k_min counts persons"),
         ({"l_mim": 5}, "Did you mean 'l_min'"),
-        ({"l_min": 0.5}, "l_min: expected a number from 1"),
+        ({"l_min": 0.5}, "l_min: expected a number of at least 1"),
+        ({"lift_max": math.inf}, "lift_max: expected a number of at least 1, got inf"),
+        ({"c_l": 2, "c_max": math.inf}, "c_max: expected a number of at least 0, got inf"),
         ({"t_max": 3}, "t_max"),
         ({"c_l": 2}, "belong together"),
     ],
