@@ -21,6 +21,7 @@ def _stage(seconds: dict[str, float], name: str) -> Iterator[None]:
 def geodiv(path: str) -> dict[str, float]:
     """Parquet to release.gpkg, by stage; packages are imported before, as for all."""
     import geodiv as gd
+    from geodiv.measures import effective_count, shares, tree_distance
 
     for name in gd.__all__:
         getattr(gd, name)
@@ -37,6 +38,10 @@ def geodiv(path: str) -> dict[str, float]:
         left.unlink()
     with _stage(seconds, "score"):
         gd.score(table, run.policy)
+    with _stage(seconds, "two measures"):
+        n = table.base.labels[0][0].toarray()
+        p = shares(n)
+        effective_count(p), tree_distance(p, shares(n.sum(axis=0)), table.spaces[0].tree)
     return seconds
 
 
