@@ -454,6 +454,11 @@ def test_a_zone_of_two_that_pass_falls_apart_and_one_of_less_does_not() -> None:
     assert zones_of(table, refined(table, plan, l_min=1.9, ladder=["recode", "suppress"])) == {"ABCD"}
 
 
+def test_zones_that_lie_beside_each_other_fall_apart_together() -> None:
+    table = tabulate({cell: {"a": 4, "b": 4} for cell in (A, B, C, D)})
+    assert zones_of(table, refined(table, joined(table, "AB", "CD"), l_min=1.9)) == set("ABCD")
+
+
 def test_a_split_never_makes_a_part_coarser() -> None:
     table = tabulate({A: {"a": 4, "b": 4}, B: {"c": 4, "d": 4}}, gd.Nominal("activity", EVEN))
     plan = joined(table, "AB")
@@ -474,6 +479,34 @@ def test_a_member_changes_its_zone_where_that_is_finer() -> None:
     after = refined(table, plan, l_min=3)
     assert zones_of(table, after) == {"AB", "C"}
     assert (after.level == 0).all()
+
+
+def test_cells_are_published_before_members_change_zones() -> None:
+    """B would make A finer, and C could do without it; but only with B and C is D published."""
+    counts = {
+        A: {"a": 9, "c": 9},
+        B: {"b": 5, "d": 5},
+        C: {"a": 9, "b": 9, "c": 9, "d": 9},
+        D: {"a": 40},
+    }
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, "BC", dark="D")
+    plan = plan.recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
+    assert zones_of(table, refined(table, plan, l_min=3, max_members=3)) == {"A", "BCD"}
+    del counts[D]
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, "BC").recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
+    assert zones_of(table, refined(table, plan, l_min=3, max_members=3)) == {"AB", "C"}
+
+
+def test_a_member_does_not_go_to_a_zone_that_is_coarse_with_it_too() -> None:
+    counts = {A: {"a": 9, "b": 9, "c": 9, "d": 9}, B: {"a": 1, "b": 1}, C: {"a": 9, "c": 9}}
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, "AB")
+    plan = plan.recode(np.flatnonzero(table.cells == C), 0, np.ones(1, int))
+    after = refined(table, plan, l_min=3)
+    assert zones_of(table, after) == {"AB", "C"}
+    assert (after.level == plan.level).all()
 
 
 def test_a_move_that_leaves_an_unsafe_rest_is_not_made() -> None:
