@@ -424,6 +424,13 @@ def test_two_cells_that_touch_join_together() -> None:
     assert published(run(counts, k_min=10, l_min=1.99)) == {"ABC": (0,)}
 
 
+@pytest.mark.parametrize("pair", [(A, B), (B, C), (C, D)])
+def test_two_cells_become_a_zone_of_their_own(pair: tuple[str, str]) -> None:
+    table = tabulate({pair[0]: {"a": 5}, pair[1]: {"b": 5}, FAR: {"a": 6, "b": 6}})
+    plan = joined(table, dark="".join(LETTERS[cell] for cell in pair))
+    assert zones_of(table, refined(table, plan, l_min=1.9)) == {"".join(LETTERS[c] for c in pair), "F"}
+
+
 def refined(table: gd.Tabulation, plan: gd.Plan, rest: bool = False, **policy: Any) -> gd.Plan:
     judge = Judge.of(table, gd.Policy(**{"k_min": 4, **policy}))
     return refine(judge, plan, Rest.of(judge) if rest else None)
@@ -522,6 +529,7 @@ def test_all_that_are_left_may_go_together_where_one_may_not() -> None:
     table = tabulate({A: {"a": 6, "b": 6}, B: {"a": 9, "b": 9}, C: {"a": 6, "b": 6}})
     plan = joined(table, dark="AC")
     assert zones_of(table, refined(table, plan, rest=True, l_min=1.9)) == {"A", "B", "C"}
+    assert zones_of(table, refined(table, plan, rest=True, incidence_max=0.9)) == {"A", "B", "C"}
 
 
 def test_cells_of_a_suppressed_zone_are_taken_one_by_one() -> None:

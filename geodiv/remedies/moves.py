@@ -19,8 +19,6 @@ from ..plan import Plan
 from ..policy import meets
 from ..scores import Judge
 
-PIECE = 2
-"""Unpublished cells that one move publishes at most."""
 PART = 3
 """Cells that a split takes off a zone at most: in zones of seven, every split in two is one of these."""
 BATCH = 50_000
