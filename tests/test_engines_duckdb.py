@@ -434,7 +434,7 @@ def test_what_is_spilled_counts_as_well(tmp_path: Path) -> None:
             "activity": rng.choice(["a", "b", "c"], rows),
         }
     )
-    engine = gd.DuckDBEngine(memory_limit="40MB", threads=2, folder=tmp_path, rows_per_batch=50_000)
+    engine = gd.DuckDBEngine(memory_limit="50MB", threads=2, folder=tmp_path, rows_per_batch=50_000)
     found, expected = engine.reduce(many, SPEC), MemoryEngine().reduce(many, SPEC)
     assert found.persons.tolist() == expected.persons.tolist()
     for name in ("cell", "value", "persons", "visits"):

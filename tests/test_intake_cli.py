@@ -156,7 +156,7 @@ def polars_frame(table: pa.Table) -> Any:
 
 def duckdb_relation(table: pa.Table) -> Any:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
-    return duckdb.connect().from_arrow(table).filter("who IS NOT NULL")
+    return duckdb.from_arrow(table).filter("who IS NOT NULL")
 
 
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {

@@ -130,6 +130,7 @@ def _said(word: dict[str, Any], schema: pa.Schema) -> pa.RecordBatch:
 def _from_text(table: pa.Table) -> pa.Table:
     """Columns of a text file: an empty field is null, and bytes that were no UTF-8 are an error."""
     columns = []
+    table = table.combine_chunks()  # pyarrow 22 and older fail to choose from slices
     for name in table.column_names:
         column = table.column(name)
         if pc.any(pc.match_substring(column, "\ufffd")).as_py():
