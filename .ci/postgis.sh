@@ -1,16 +1,8 @@
 #!/usr/bin/env bash
 # A PostgreSQL with PostGIS from Debian, which tests/test_postgis.py starts for itself; as root, otherwise what is there.
 set -euo pipefail
-
-again() { # again COMMAND...: up to four tries
-    local try
-    for try in 1 2 3 4; do
-        if "$@"; then return 0; fi
-        echo "try $try failed: $*" >&2
-        sleep $((try * 10))
-    done
-    return 1
-}
+cd "$(dirname "$0")/.."
+. ci/again.sh
 
 there() { # there: whether some version of the server has the extension
     compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && compgen -G '/usr/share/postgresql/*/extension/postgis.control' >/dev/null

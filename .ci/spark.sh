@@ -1,16 +1,8 @@
 #!/usr/bin/env bash
 # The Spark engine on Sail, on a local Spark and on a standalone cluster of two workers; Java from Debian, as root.
 set -euo pipefail
-
-again() { # again COMMAND...: up to four tries
-    local try
-    for try in 1 2 3 4; do
-        if "$@"; then return 0; fi
-        echo "try $try failed: $*" >&2
-        sleep $((try * 10))
-    done
-    return 1
-}
+cd "$(dirname "$0")/.."
+. ci/again.sh
 
 if ! command -v java >/dev/null && [ -z "${JAVA_HOME:-}" ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
