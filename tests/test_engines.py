@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shapely
+from handful import Row, drawn_groups, frame, held, some_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import MISSING, text
@@ -104,27 +105,9 @@ def differing(one: Contributions, two: Contributions) -> list[str]:
 
 # --- contributions ------------------------------------------------------------------------------------------
 
-Row = tuple[str, str, str | None]
-rows_ = st.lists(
-    st.tuples(st.sampled_from(["c", "d", "e"]), st.sampled_from("pqrst"), st.sampled_from(["a", "b", None])),
-    min_size=1, max_size=40,
-)  # fmt: skip
-
-
-def frame(rows: list[Row]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["cell", "person", "activity"]).astype(object)
-
-
-def held(rows: list[Row]) -> dict[tuple[str, str], list[str]]:
-    """Persons of the visits of each (cell, value), repeats kept."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for cell, person, value in rows:
-        found.setdefault((cell, value or MISSING), []).append(person)
-    return found
-
 
 @fewer
-@given(rows=rows_)
+@given(rows=some_rows)
 def test_pairs_are_the_distinct_persons_of_each_cell_and_value(many: Engine, rows: list[Row]) -> None:
     found, expected = many.reduce(frame(rows), spec(), None), held(rows)
     pairs, values = found.pairs[0], found.spaces[0].values
@@ -136,25 +119,12 @@ def test_pairs_are_the_distinct_persons_of_each_cell_and_value(many: Engine, row
 
 
 @fewer
-@given(rows=rows_, data=st.data())
+@given(rows=some_rows, data=st.data())
 def test_groups_are_counted_as_sets(many: Engine, rows: list[Row], data: st.DataObject) -> None:
     """A pair may feed several groups, several times; a group may have none."""
-    found, expected = many.reduce(frame(rows), spec(), None), held(rows)
-    pairs, values = found.pairs[0], found.spaces[0].values
-    chosen = data.draw(
-        st.lists(st.tuples(st.integers(0, len(pairs.cell) - 1), st.integers(0, 4)), max_size=15).map(np.array)
-    )
-    at, group = chosen.reshape(-1, 2).astype(np.int64).T
-    sets: list[set[str]] = [set() for _ in range(5)]
-    people: list[set[str]] = [set() for _ in range(5)]
-    for i, g in zip(at, group, strict=True):
-        cell = found.keys[pairs.cell[i]]
-        sets[g] |= set(expected[cell, values[pairs.value[i]]])
-        people[g] |= {person for c, person, _ in rows if c == cell}
-    counted = many.count(found, Groups(0, pairs.cell[at], pairs.value[at], group, 5))
-    assert equal_arrays(counted, np.array([len(s) for s in sets], dtype=np.int64))
-    anyone = many.count(found, Groups(None, pairs.cell[at], None, group, 5))
-    assert equal_arrays(anyone, np.array([len(s) for s in people], dtype=np.int64))
+    found = many.reduce(frame(rows), spec(), None)
+    for groups, expected in drawn_groups(data, rows, found):
+        assert equal_arrays(many.count(found, groups), np.array(expected, dtype=np.int64))
 
 
 def test_no_groups_at_all(engine: Engine) -> None:
@@ -187,7 +157,7 @@ def test_no_attributes_at_all(engine: Engine) -> None:
 
 
 @fewer
-@given(rows=rows_, size=st.integers(1, 7))
+@given(rows=some_rows, size=st.integers(1, 7))
 def test_chunks_change_nothing(many: Engine, rows: list[Row], size: int) -> None:
     table = pa.Table.from_pandas(frame(rows), schema=pa.schema([(n, pa.string()) for n in frame([])]))
     chunked = pa.concat_tables([table.slice(i, size) for i in range(0, len(rows), size)])

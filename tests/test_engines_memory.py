@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
+from handful import Row, drawn_groups, frame, some_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
 import geodiv as gd
 from geodiv.engines import memory
 from geodiv.engines.memory import MemoryEngine, runs
-from geodiv.engines.protocol import Contributions, Groups
 from geodiv.intake import VisitSpec
 
 ENGINE = MemoryEngine()
-Row = tuple[str, str, str | None]
 
 
 def spec(*attributes: Any) -> VisitSpec:
@@ -28,49 +26,19 @@ def spec(*attributes: Any) -> VisitSpec:
     )  # fmt: skip
 
 
-def reduce(rows: list[Row]) -> Contributions:
-    return ENGINE.reduce(pd.DataFrame(rows, columns=["cell", "person", "activity"]).astype(object), spec())
-
-
-rows = st.lists(
-    st.tuples(st.sampled_from(["c", "d", "e"]), st.sampled_from("pqrst"), st.sampled_from(["a", "b", None])),
-    min_size=1, max_size=40,
-)  # fmt: skip
-
-
-def held(rows: list[Row]) -> dict[tuple[str, str], list[str]]:
-    """Persons of the visits of each (cell, value), repeats kept."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for cell, person, value in rows:
-        found.setdefault((cell, value or "(missing)"), []).append(person)
-    return found
-
-
-@given(rows, st.data(), st.integers(1, 9), st.integers(0, 6), st.integers(1, 3))
+@given(some_rows, st.data(), st.integers(1, 9), st.integers(0, 6), st.integers(1, 3))
 def test_groups_are_counted_as_sets_in_blocks_of_any_size(
     rows: list[Row], data: st.DataObject, block: int, large: int, some: int
 ) -> None:
     """A pair may feed several groups, several times; a group may have none; blocks and sizes change nothing."""
-    found, expected = reduce(rows), held(rows)
-    pairs, values = found.pairs[0], found.spaces[0].values
-    chosen = data.draw(
-        st.lists(st.tuples(st.integers(0, len(pairs.cell) - 1), st.integers(0, 4)), max_size=15).map(np.array)
-    )
-    at, group = chosen.reshape(-1, 2).astype(np.int64).T
-    sets: list[set[str]] = [set() for _ in range(5)]
-    people: list[set[str]] = [set() for _ in range(5)]
-    for i, g in zip(at, group, strict=True):
-        cell = found.keys[pairs.cell[i]]
-        sets[g] |= set(expected[cell, values[pairs.value[i]]])
-        people[g] |= {person for c, person, _ in rows if c == cell}
+    found = ENGINE.reduce(frame(rows), spec())
+    drawn = drawn_groups(data, rows, found)
     patch = pytest.MonkeyPatch()
     for sizes in ((memory.BLOCK, memory.LARGE, memory.PAIRS), (block, large, some)):
         for name, size in zip(("BLOCK", "LARGE", "PAIRS"), sizes, strict=True):
             patch.setattr(memory, name, size)
-        counted = ENGINE.count(found, Groups(0, pairs.cell[at], pairs.value[at], group, 5))
-        assert counted.tolist() == [len(s) for s in sets]
-        anyone = ENGINE.count(found, Groups(None, pairs.cell[at], None, group, 5))
-        assert anyone.tolist() == [len(s) for s in people]
+        for groups, expected in drawn:
+            assert ENGINE.count(found, groups).tolist() == expected
     patch.undo()
 
 
