@@ -466,6 +466,30 @@ def test_zones_that_lie_beside_each_other_fall_apart_together() -> None:
     assert zones_of(table, refined(table, joined(table, "AB", "CD"), l_min=1.9)) == set("ABCD")
 
 
+def test_a_split_takes_off_three_cells_at_most() -> None:
+    """Four of these cells reach k_min, and no three do."""
+    table = tabulate({cell: {"a": 3, "b": 3} for cell in ROW})
+    plan = table.start().merge(sparse.csr_array(np.ones((1, len(ROW)))))
+    for k_min, zones in ((24, 1), (18, 2)):
+        after = refined(table, plan, k_min=k_min, l_min=1.9, max_members=8)
+        assert len(after.zones) == zones
+
+
+@pytest.mark.parametrize(("both", "one"), [(A, B), (B, A)])
+def test_no_attribute_gets_coarser_by_a_split(both: str, one: str) -> None:
+    """Apart, each could tell the activity finely; but one of the two would then tell the food by class only."""
+    even = [x for x in "abcd" for _ in range(4)]
+    rows = [(both, f"p{i}", x, "abcd"[i % 4]) for i, x in enumerate(even)]
+    rows += [(one, f"q{i}", x, "ac"[i % 2]) for i, x in enumerate(even)]
+    source = pd.DataFrame(rows, columns=["cell", "person", "activity", "food"])
+    table = tabulate(source, gd.Nominal("activity", EVEN), gd.Nominal("food", EVEN))
+    plan = joined(table, "AB")
+    plan = plan.recode(plan.zones, 0, np.ones(1, int))
+    assert zones_of(table, refined(table, plan, l_min=3)) == {"AB"}
+    plan = plan.recode(plan.zones, 1, np.ones(1, int))
+    assert zones_of(table, refined(table, plan, l_min=3)) == {"A", "B"}
+
+
 def test_a_split_never_makes_a_part_coarser() -> None:
     table = tabulate({A: {"a": 4, "b": 4}, B: {"c": 4, "d": 4}}, gd.Nominal("activity", EVEN))
     plan = joined(table, "AB")
@@ -500,6 +524,10 @@ def test_cells_are_published_before_members_change_zones() -> None:
     plan = joined(table, "BC", dark="D")
     plan = plan.recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
     assert zones_of(table, refined(table, plan, l_min=3, max_members=3)) == {"A", "BCD"}
+    table = tabulate(counts | {FAR: {"a": 2, "b": 2, "c": 2, "d": 2}}, gd.Nominal("activity", EVEN))
+    plan = joined(table, "BC", dark="DF").recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
+    after = refined(table, plan, l_min=3, incidence_max=0.7, max_members=3)
+    assert zones_of(table, after) == {"A", "BCD", "F"}, "also after F was published"
     del counts[D]
     table = tabulate(counts, gd.Nominal("activity", EVEN))
     plan = joined(table, "BC").recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
@@ -514,6 +542,26 @@ def test_a_member_does_not_go_to_a_zone_that_is_coarse_with_it_too() -> None:
     after = refined(table, plan, l_min=3)
     assert zones_of(table, after) == {"AB", "C"}
     assert (after.level == plan.level).all()
+
+
+@pytest.mark.parametrize("order", ["ABCD", "DCBA"])
+def test_a_member_goes_to_no_zone_that_is_full(order: str) -> None:
+    """The third would make the zone of the first two finer; none of these two could be without the other."""
+    cells = dict(zip("ABCD", (A, B, C, D), strict=True))
+    first, second, third, fourth = (cells[x] for x in order)
+    counts = {
+        first: {"a": 1, "c": 1},
+        second: {"a": 9, "c": 9},
+        third: {"b": 5, "d": 5},
+        fourth: {"a": 9, "b": 9, "c": 9, "d": 9},
+    }
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, order[:2], order[2:])
+    coarse = np.unique(plan.zone[np.isin(table.cells, [first, second])])
+    plan = plan.recode(coarse, 0, np.ones(1, int))
+    for most in (2, 3):
+        expected = {"".join(sorted(order[:most])), "".join(sorted(order[most:]))}
+        assert zones_of(table, refined(table, plan, l_min=3, max_members=most)) == expected
 
 
 def test_a_move_that_leaves_an_unsafe_rest_is_not_made() -> None:
