@@ -16,7 +16,7 @@ from scipy import sparse
 
 import geodiv as gd
 from geodiv.remedies.grow import Grown, grow
-from geodiv.remedies.moves import View, _joined, _parts, _pieces, connected
+from geodiv.remedies.moves import Moves, View, _joined, _parts, _pieces, connected
 from geodiv.remedies.refine import _any, _disjoint, _safe
 from geodiv.remedies.release_level import release_levels
 from geodiv.remedies.residual import Rest, protect_residual
@@ -198,6 +198,20 @@ def hang(cells: Iterable[str]) -> bool:
         todo -= near
         edge += near
     return not todo and not empty
+
+
+def test_a_move_touches_the_cells_of_all_its_zones() -> None:
+    left, right = (sparse.csr_array([row]) for row in ([1.0, 1, 0, 0], [0.0, 0, 0, 1]))
+    levels = np.zeros((1, 1), dtype=np.int64)
+    assert Moves((left, right), (levels, levels)).cells.todense().tolist() == [[1, 1, 0, 1]]
+    assert Moves((left,), (levels,)).cells.todense().tolist() == [[1, 1, 0, 0]]
+
+
+def test_what_is_0_after_adding_or_subtracting_sets_is_not_stored() -> None:
+    """The moves rely on it: what a set stores are its cells."""
+    whole, part = sparse.csr_array([[1.0, 1, 1, 0]]), sparse.csr_array([[0.0, 1, 0, 0]])
+    assert (whole - part).indices.tolist() == [0, 2]
+    assert (whole + -1 * part).indices.tolist() == [0, 2]
 
 
 def test_sets_of_cells_hang_together_as_by_a_walk() -> None:

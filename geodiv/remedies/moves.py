@@ -188,8 +188,8 @@ def exchange(view: View, fresh: BoolArray) -> Moves:
     place = np.full(len(giver), -1, dtype=np.int64)
     place[whole[found]] = np.arange(len(found))
     left = CSR(left[whole[found]])
-    row, cell, taker = place[row], cell[place[row] >= 0], taker[place[row] >= 0]
-    row = row[row >= 0]
+    good = np.flatnonzero(place[row] >= 0)
+    row, cell, taker = place[row[good]], cell[good], taker[good]
     found, above = view.passing(CSR(members[taker] + _singles(cell, len(home))))
     row, cell, taker = row[found], cell[found], taker[found]
     grown = CSR(members[taker] + _singles(cell, len(home)))
@@ -201,8 +201,7 @@ def exchange(view: View, fresh: BoolArray) -> Moves:
 
 
 def connected(sets: CSR, adjacency: CSR) -> BoolArray:
-    """(sets,) whether the cells of each set hang together."""
-    sets = _sorted(sets)
+    """(sets,) whether the cells of each set, ascending, hang together."""
     owner = np.repeat(np.arange(sets.shape[0]), np.diff(sets.indptr))
     node = owner * sets.shape[1] + sets.indices
     near = CSR(adjacency[sets.indices])
@@ -230,13 +229,13 @@ def _pieces(view: View, size: int) -> CSR:
 
 def _joined(pieces: CSR, members: CSR, adjacency: CSR, joined: int) -> tuple[IntArray, IntArray]:
     """Each piece with so many zones that hang together with it: (candidates,) and (candidates, joined) positions."""
-    near = _present(pieces @ adjacency @ members.T)
+    near = CSR(pieces @ adjacency @ members.T)
     if joined == 0:
         return np.arange(pieces.shape[0]), np.zeros((pieces.shape[0], 0), dtype=np.int64)
     piece, zone = np.repeat(np.arange(pieces.shape[0]), np.diff(near.indptr)), near.indices.astype(np.int64)
     if joined == 1:
         return piece, zone[:, None]
-    beside = _present(members[zone] @ adjacency @ members.T)
+    beside = CSR(members[zone] @ adjacency @ members.T)
     both = CSR(near[piece] + beside)
     row, other = np.repeat(np.arange(len(zone)), np.diff(both.indptr)), both.indices.astype(np.int64)
     row, other = row[other != zone[row]], other[other != zone[row]]
@@ -298,14 +297,9 @@ def _ids(sets: CSR, width: int) -> IntArray:
     return ids
 
 
-def _present(counts: CSR) -> CSR:
-    counts = CSR(counts)
-    counts.eliminate_zeros()
-    return counts
-
-
 def _sorted(sets: CSR) -> CSR:
-    sets = _present(sets)
+    """The sets, the cells of each ascending. What is 0 after adding or subtracting sets is not stored."""
+    sets = CSR(sets)
     sets.sort_indices()
     return sets
 
