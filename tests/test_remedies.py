@@ -544,6 +544,50 @@ def test_a_member_does_not_go_to_a_zone_that_is_coarse_with_it_too() -> None:
     assert (after.level == plan.level).all()
 
 
+@pytest.mark.parametrize("finer", [False, True])
+def test_an_exchange_is_made_for_one_person_and_not_for_none(finer: bool) -> None:
+    """B would be as coarse with C as with A; or it is one person, whom C can tell finely."""
+    counts = {A: {"a": 9, "c": 9}, B: {"b": 1}, C: {"a": 9, "b": 9, "c": 9, "d": 9}, FAR: {"b": 9, "d": 9}}
+    if not finer:
+        counts |= {B: {"a": 1, "c": 1}, C: {"a": 9, "c": 9}}
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, "AB")
+    coarse = [A, B, FAR] if finer else [A, B, C, FAR]
+    plan = plan.recode(np.unique(plan.zone[np.isin(table.cells, coarse)]), 0, np.ones(1, int))
+    assert zones_of(table, refined(table, plan, l_min=3)) == ({"A", "BC", "F"} if finer else {"AB", "C", "F"})
+
+
+def test_it_counts_what_a_zone_loses_not_how_coarse_it_is() -> None:
+    """A is coarse and stays so with B; C, which is smaller, would become coarse for it."""
+    counts = {
+        A: {"a": 9, "c": 9},
+        B: {"a": 2},
+        C: {"a": 3, "b": 3, "c": 3},
+        FAR: {"a": 9, "b": 20, "c": 9, "d": 20},
+    }
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, dark="B")
+    plan = plan.recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
+    assert zones_of(table, refined(table, plan, l_min=3, max_members=2)) == {"AB", "C", "F"}
+
+
+def test_of_splits_that_are_alike_the_one_of_the_smallest_ids() -> None:
+    """Off the row, the first cell can go, the last, or half of it; then nothing more."""
+    row = ROW[3:7]
+    table = tabulate({cell: {"a": n, "b": n} for cell, n in zip(row, (2, 1, 1, 2), strict=True)})
+    ids = table.cells.tolist()
+    half = next(part for part in (row[:2], row[2:]) if min(row) in part)
+    ways = [[row[0]], [row[3]], half]
+    least = min(ways, key=lambda part: sorted(map(ids.index, part)))
+    assert len(least) == 2, "else the order of the ids would not be seen"
+    plan = table.start().merge(sparse.csr_array(np.ones((1, 4))))
+    after = refined(table, plan, k_min=4, l_min=1.9)
+    assert {frozenset(table.cells[after.zone == zone]) for zone in after.zones} == {
+        frozenset(least),
+        frozenset(row) - frozenset(least),
+    }
+
+
 @pytest.mark.parametrize("order", ["ABCD", "DCBA"])
 def test_a_member_goes_to_no_zone_that_is_full(order: str) -> None:
     """The third would make the zone of the first two finer; none of these two could be without the other."""

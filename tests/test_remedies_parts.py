@@ -11,7 +11,7 @@ import h3
 import numpy as np
 import pandas as pd
 import pytest
-from crowds import CENTRE, FAR, ROW, tabulate
+from crowds import CENTRE, FAR, ROW, tabulate, visits
 from scipy import sparse
 
 import geodiv as gd
@@ -417,3 +417,12 @@ def test_of_moves_that_the_rest_forbids_together_what_can_be_had_of_each_half() 
         assert _safe(rest, dark, sets_of(table, moves), np.arange(len(moves))).tolist() == expected
         told.add("all" if len(expected) == len(moves) else "some" if expected else "none")
     assert {"all", "some"} <= told
+
+
+def test_one_person_everywhere_is_no_news_in_the_rest() -> None:
+    """Whom everybody knows to be the only one, and to have done it, the rest does not tell more about."""
+    table = tabulate(
+        visits({cell: {"a": 1} for cell in ROW[:3]}, shared=True), gd.Nominal("activity", sensitive=["a"])
+    )
+    rest = Rest.of(Judge.of(table, gd.Policy(k_min=1, tier_incidence_max=0.4)))
+    assert rest.safe(sets_of(table, [(0, 1), (0,), ()])).tolist() == [True, False, True]
