@@ -13,6 +13,7 @@ from scipy import sparse
 import geodiv as gd
 from geodiv.enforcement import REMEDIES
 from geodiv.remedies.grow import grow
+from geodiv.remedies.moves import View, publish
 from geodiv.remedies.refine import refine
 from geodiv.remedies.residual import Rest
 from geodiv.remedies.situation import Situation
@@ -466,6 +467,20 @@ def test_zones_that_lie_beside_each_other_fall_apart_together() -> None:
     assert zones_of(table, refined(table, joined(table, "AB", "CD"), l_min=1.9)) == set("ABCD")
 
 
+def test_of_splits_with_the_same_first_cell_the_next_cells_decide() -> None:
+    """Two cells could go off the end of the row, or three, which have the smaller ids."""
+    row = ROW[:7]
+    single = {cell: {value: 1} for cell, value in zip(row, "abab", strict=False)}
+    table = tabulate(single | {cell: {"a": 1, "b": 1} for cell in row[4:]})
+    ids = table.cells.tolist()
+    two, three = (sorted(map(ids.index, row[start:])) for start in (5, 4))
+    assert three[0] == two[0] < three[1] < two[1], "else the order of the ids would not be seen"
+    plan = table.start().merge(sparse.csr_array(np.ones((1, 7))))
+    after = refined(table, plan, k_min=4, l_min=1.9)
+    zones = {frozenset(table.cells[after.zone == zone]) for zone in after.zones}
+    assert zones == {frozenset(row[:4]), frozenset(row[4:])}
+
+
 def test_a_split_takes_off_three_cells_at_most() -> None:
     """Four of these cells reach k_min, and no three do."""
     table = tabulate({cell: {"a": 3, "b": 3} for cell in ROW})
@@ -569,6 +584,9 @@ def test_it_counts_what_a_zone_loses_not_how_coarse_it_is() -> None:
     plan = joined(table, dark="B")
     plan = plan.recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
     assert zones_of(table, refined(table, plan, l_min=3, max_members=2)) == {"AB", "C", "F"}
+    view = View.of(Judge.of(table, gd.Policy(k_min=4, l_min=3, max_members=2)), plan)
+    first = publish(view, np.ones(len(table.cells), bool), 1, 1).zones[0][[0]]
+    assert set(table.cells[first.indices]) == {A, B}
 
 
 def test_of_splits_that_are_alike_the_one_of_the_smallest_ids() -> None:
