@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -68,7 +68,7 @@ remedy | text | Remedy | How the zone came to be published | geodiv_release_reme
 """)
 _RELEASE_ATTRIBUTE = _columns("""
 level | integer | level | Level of the taxonomy that the zone publishes; 0 is the finest
-top | text | most common | The published label with the most persons; ties go by label order
+top | text | most common | Published label with the most persons (ties: label order); empty when its count is hidden
 effective | real | effective count | exp(entropy) of the shares; empty when coarser or hidden
 reference | text | reference | What the zone was judged against: ring:1, ..., global, region, weights, none
 """)
@@ -114,7 +114,7 @@ persons | integer | Persons | Distinct persons with a visit in the cell
 distinct | integer | Distinct | Number of values that occur
 effective_fine | real | Effective count | exp(entropy) of the shares at the finest values
 effective_known | real | Effective count, known | The same without the missing value
-effective_coarse | real | Effective count, coarse | Of the belief at the lowest coarser level that passes
+effective_coarse | real | Effective count, coarse | Of the belief at the lowest coarser level that passes, else the first
 top_value | text | Top value | The value that a reader believes most
 top_share | real | Top share | Its share, 0 to 1
 incidence | real | Incidence | Largest share of the persons that hold one label
@@ -131,14 +131,26 @@ remedy | text | Remedy | What the cell needs as it stands | geodiv_remedy
 final_remedy | text | Final remedy | What became of the cell | geodiv_final_remedy
 zone_id | text | Zone | Id of the zone that the cell was published in
 """)
+_FINAL_SCORES = tuple(
+    replace(c, title="Zone", description="Id of the zone")
+    if c.name == "cell_id"
+    else replace(c, title="Published zone", description="The same id; empty where the zone is not published")
+    if c.name == "zone_id"
+    else replace(c, description=c.description.replace(" cell", " zone"))
+    for c in _SCORES
+)
 _ROUNDS = _columns("""
 round | integer | Round | Number of the round
-stage | text | Stage | Which part of the procedure
+stage | text | Stage | Which part of the procedure: ladder, gather, refine, residual, alone
 failing | integer | Failing | Zones that failed at its start
 recoded | integer | Recoded | Zones that went to a coarser level
 merged | integer | Merged | Zones that were merged
 suppressed | integer | Suppressed | Zones that were suppressed
-zones | integer | Zones | Zones after the round
+zones | integer | Zones | Zones after it, published or not
+""")
+_INTAKE = _columns("""
+reason | text | Reason | read, counted, or why rows were not counted
+rows | integer | Rows | Rows of the visits
 """)
 
 
@@ -163,9 +175,9 @@ def work_tables(cells: Iterable[str]) -> dict[str, Table]:
     return {
         "cells": Table("cells", _WORK_CELLS + per, "Cells", "One row an occupied cell, published or not"),
         "scores": Table("scores", _SCORES, "Scores", "Measures of each cell and attribute before remedies"),
-        "final_scores": Table("final_scores", _SCORES, "Final scores", final),
+        "final_scores": Table("final_scores", _FINAL_SCORES, "Final scores", final),
         "rounds": Table("rounds", _ROUNDS, "Rounds", "What each round of remedies did"),
-        "intake": Table("intake", (), "Intake", "Rows counted, and rows not counted by reason"),
+        "intake": Table("intake", _INTAKE, "Intake", "Rows counted, and rows not counted by reason"),
     }
 
 

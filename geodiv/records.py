@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from . import __version__
 from .attribute import Attribute
 from .engines.protocol import Groups
 from .labels import LabelSpace
@@ -21,7 +22,6 @@ from .scores import Judge
 from .tabulation import Counts, Tabulation
 
 LIBRARIES = (
-    "geodiv",
     "numpy",
     "scipy",
     "pandas",
@@ -88,7 +88,7 @@ def release_record(
         "reference": {name: int((scope == name).sum()) for name in sorted(set(scope))},
         "dropped": {reason: int(n) for reason, n in sorted(table.intake.dropped.items())},
         "engine": table.engine.describe(),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in LIBRARIES}},
+        "versions": versions(),
         "input_digest": table.intake.digest,
     }
 
@@ -151,6 +151,15 @@ def attribute_record(attribute: Attribute, space: LabelSpace, policy: Policy) ->
 def _positions(attribute: Attribute) -> list[float] | None:
     positions = getattr(attribute, "positions", None)
     return None if positions is None else [float(x) for x in positions]
+
+
+def versions() -> dict[str, str]:
+    """Of Python, of the geodiv that runs, installed or not, and of its libraries."""
+    return {
+        "python": platform.python_version(),
+        "geodiv": __version__,
+        **{name: _version(name) for name in LIBRARIES},
+    }
 
 
 @cache

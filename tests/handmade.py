@@ -142,7 +142,5 @@ def work(*, enforced: bool = True, located: bool = True) -> Work:
         [(1, "phase 1", 2, 1, 1, 0, 3)],
         columns=["round", "stage", "failing", "recoded", "merged", "suppressed", "zones"],
     )
-    intake = pd.DataFrame(
-        {"reason": ["counted", "no person"], "rows": [500, 3], "first_rows": ["", "7, 9, 12"]}
-    )
+    intake = pd.DataFrame({"reason": ["counted", "no person"], "rows": [500, 3]})
     return Work(layer, scores, scores.iloc[:3], rounds, intake)

@@ -13,9 +13,19 @@ import click
 import pytest
 
 import geodiv
+from geodiv.audits.sweep import SIZE_COLUMNS, THRESHOLD_COLUMNS
 from geodiv.cli import cli
 from geodiv.columns import release_tables, work_tables
 from geodiv.policy import GATES
+from geodiv.policy_file import (
+    ATTRIBUTE_KEYS,
+    GRID_KEYS,
+    PLACE_KEYS,
+    REFERENCE_KEYS,
+    RELEASE_KEYS,
+    REMEDY_KEYS,
+    VISIT_KEYS,
+)
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -117,9 +127,31 @@ def test_every_column_is_described() -> None:
     work = work_tables(["x_fails"])
     for table in [*release.values(), *work.values()]:
         assert f"`{table.name}`" in text, table.name
-        for column in table.columns if table.name not in ("rounds", "intake") else []:
+        for column in table.columns:
             name = column.name.replace("x_", "_", 1) if column.name.startswith("x_") else column.name
             assert f"{name}`" in text, f"{table.name}.{column.name}"
+
+
+def test_every_column_of_a_sweep_and_of_rejects_is_described() -> None:
+    text = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+    for name in (*SIZE_COLUMNS, *THRESHOLD_COLUMNS, "row", "reason"):
+        assert f"`{name}`" in text, name
+
+
+@pytest.mark.usefixtures("fixtures")
+def test_every_key_of_the_metadata_is_described() -> None:
+    text = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+    found = geodiv.read_run("fixtures/policy.toml").enforce("fixtures/visits.parquet").release.metadata
+    for name in (*found, *found["policy"], *found["attributes"][0]):
+        assert f"`{name}`" in text, name
+
+
+def test_every_key_of_a_policy_is_described() -> None:
+    text = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
+    variants = (*GRID_KEYS.values(), *REFERENCE_KEYS.values(), *ATTRIBUTE_KEYS.values())
+    for keys in (VISIT_KEYS, REMEDY_KEYS, RELEASE_KEYS, PLACE_KEYS, *variants):
+        for key in keys:
+            assert f"`{key}`" in text, key
 
 
 def test_links_lead_to_pages() -> None:

@@ -270,7 +270,8 @@ def test_the_figures_of_the_metadata(town: gd.Release) -> None:
     assert {name: found[name] for name in expected} == expected
     assert found["grid"]["kind"] == "column"
     assert found["engine"]["name"] == "memory"
-    assert {"geodiv", "python", "numpy"} <= set(found["versions"])
+    assert found["versions"]["geodiv"] == gd.__version__  # also where nothing is installed
+    assert {"python", "numpy"} <= set(found["versions"])
     assert len(found["input_digest"]) == 64
 
 
