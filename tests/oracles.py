@@ -954,23 +954,43 @@ def reference_rows(t: Table, published: Sequence[Zone]) -> list[dict[str, Any]]:
 
 
 def tells_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> bool:
-    """Whether what does not show a level is less than the rounding of Q, or safe: two zones that hold l."""
-    labels, whole = t.labels[a], t.whole(a, 0)
+    """Whether what a reader can take off Q of a level, aggregated to coarser ones too, leaves no zone by itself."""
+    coarser = sorted({z.levels[a] for z in published if z.levels[a] > level})
+    return all(leaves_no_zone(t, published, a, h) for h in (level, *coarser))
+
+
+def leaves_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> bool:
+    """Whether what does not show a level, and cells below k among what does, are each nothing or safe."""
+    labels, whole, l_min = t.labels[a], t.whole(a, 0), t.gates(a)["l_min"]
+
+    def pooled(cells: Iterable[str]) -> dict[str, int]:
+        cells = list(cells)
+        return {
+            label: sum(t.counts([cell], a, level)[label] for cell in cells) for label in labels.levels[level]
+        }
+
+    def drowns(cells: Iterable[str]) -> bool:
+        return 2000 * sum(pooled(cells).values()) <= sum(pooled(t.eligible).values())
+
+    def diverse(cells: Iterable[str]) -> bool:
+        q, up = inside(labels, level, whole, whole), labels.above[level]
+        mix = {v: shares(pooled(cells))[up[v]] * q[v] for v in labels.levels[0]}
+        return l_min is None or holds("l_min", effective(mix), l_min)
+
     shows = [z for z in published if z.levels[a] <= level]
     away = set(t.eligible) - {cell for z in shows for cell in z.members}
-    each = {cell: t.counts([cell], a, level) for cell in t.eligible}
-    half = Fraction(1, 2000) * sum(sum(n.values()) for n in each.values())
-    rest = {label: sum(each[cell][label] for cell in away) for label in labels.levels[level]}
-    coarser = [z for z in published if z.members & away]
-    if sum(rest.values()) <= half:
+    if not drowns(away):
+        behind = [z for z in published if z.members & away]
+        dark = away - {cell for z in behind for cell in z.members}
+        if len(behind) + len(dark) < 2 or not diverse(away):
+            return False
+    mixed = [z for z in shows if z.members & set(t.eligible) and z.members - set(t.eligible)]
+    small = {cell for z in mixed for cell in z.members} - set(t.eligible)
+    others = {cell for z in mixed for cell in z.members} & set(t.eligible)
+    if drowns(small):
         return True
-    if len(coarser) + len(away - {cell for z in coarser for cell in z.members}) < 2:
-        return False
-    if t.gates(a)["l_min"] is None:
-        return True
-    q, up = inside(labels, level, whole, whole), labels.above[level]
-    mix = {v: shares(rest)[up[v]] * q[v] for v in labels.levels[0]}
-    return holds("l_min", effective(mix), t.gates(a)["l_min"])
+    enough = len(mixed) > 1 and len(t.people(small)) >= t.policy["k_min"]
+    return enough and diverse(small) and diverse(others)
 
 
 def metadata(t: Table, published: Sequence[Zone], rounds: int, not_published: int) -> dict[str, Any]:

@@ -284,6 +284,24 @@ def subtraction_tells_no_zone(case: Case) -> None:
                 assert fuzz > 0.5 or oracles.holds("l_min", oracles.effective(guess), t.gates(a)["l_min"])
 
 
+def a_finer_mix_adds_up_to_no_zone(case: Case) -> None:
+    """Taken off the finest mix, level by level, the zones leave no cell by itself, nor one below k among others."""
+    t, found = case.answer, attacker.tables(case.gpkg)
+    for a, declared in enumerate(t.attributes):
+        column, mixes = f"{declared.column}_level", found["reference"]
+        finest = min((r["level"] for r in mixes if r["attribute"] == declared.column), default=99)
+        for level in sorted({finest, *(r[column] for r in found["cells"] if r[column] > finest)} - {99}):
+            each = {c: sum(t.counts([c], a, level).values()) for c in t.persons}
+            shows = [set(attacker.members(r)) for r in found["cells"] if r[column] <= level]
+            away = set(t.eligible).difference(*shows)
+            coarser = [set(attacker.members(r)) & away for r in found["cells"]]
+            behind = [part for part in coarser if part] + [{c} for c in away.difference(*coarser)]
+            among = [zone - set(t.eligible) for zone in shows if zone & set(t.eligible)]
+            for parts in (behind, [part for part in among if part]):
+                told = sum(each[c] for part in parts for c in part)
+                assert len(parts) > 1 or 2000 * told <= sum(each[c] for c in t.eligible)
+
+
 def _hides(found: dict[str, list[attacker.Row]], attribute: str) -> bool:
     return any(row["persons"] is None for row in found["counts"] if row["attribute"] == attribute)
 
@@ -296,6 +314,7 @@ ATTACKS: tuple[Callable[[Case], None], ...] = (
     the_rest_is_safe,
     coverage_tells_no_lone_cell,
     subtraction_tells_no_zone,
+    a_finer_mix_adds_up_to_no_zone,
 )
 
 

@@ -209,7 +209,7 @@ def test_the_reference_of_every_level_to_three_decimals_without_counts() -> None
     counts = {
         CENTRE: {"clinic": 5, "cafe": 7},
         FAR: {"cafe": 3, "gym": 4, "pharmacy": 4},
-        RING[0]: {"gym": 2},
+        ROW[5]: {"gym": 2},
     }
     found = release(counts, gd.Nominal("activity", TAXONOMY))
     assert list(found.reference.columns) == ["attribute", "level", "value", "share"]

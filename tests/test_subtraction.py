@@ -70,3 +70,88 @@ def test_the_mix_of_one_cell_is_that_cell() -> None:
 
 def test_a_cell_below_k_is_in_no_mix_and_takes_none_away() -> None:
     assert levels(enforced(EVEN, EVEN, {"a": 2})) == [0, 1]
+
+
+THREE = gd.Nominal(
+    "activity",
+    taxonomy=gd.Taxonomy(
+        tuple((v, c, u) for v, c, u in zip("abcdefgh", "WWXXYYZZ", "PPPPQQQQ", strict=True))
+    ),
+)
+CROWD = dict.fromkeys("abcdefgh", 30)
+QUARTERS, HALVES = dict.fromkeys("aceg", 10), {"a": 20, "e": 20}
+
+
+def of_three(*cells: Mapping[Any, int], **policy: Any) -> gd.Outcome:
+    """The outcome of cells apart, under a taxonomy of two levels."""
+    chosen: dict[str, Any] = {"k_min": 5, "share_max": 0.24, **policy}
+    return gd.enforce(tabulate(dict(zip(APART, cells, strict=False)), THREE), gd.Policy(**chosen))
+
+
+def test_a_finer_mix_adds_up_to_that_of_a_class() -> None:
+    """Values of W in Q^0 x 320, less 60 and 10 shown, are the 20 of the zone that shows no more than P and Q."""
+    found = of_three(CROWD, QUARTERS, HALVES)
+    assert sorted(found.release.cells["activity_level"]) == [0, 1, 2]
+    assert levels(found) == [2]
+    assert levels(of_three(CROWD, QUARTERS, HALVES, {"c": 20, "g": 20})) == [0, 1, 2]
+
+
+def test_what_a_finer_mix_leaves_of_a_class_has_to_hold_l() -> None:
+    """All that is coarser holds 4.8 values; W and Y alone, which are left when the quarters are off too, hold 3.9."""
+    zones = (CROWD, dict.fromkeys("bdfh", 10), HALVES, HALVES)
+    assert levels(of_three(*zones, l_min=3)) == [0, 1, 2]
+    assert levels(of_three(*zones, l_min=4)) == [2]
+
+
+def joined(
+    small: Mapping[int, Mapping[str, int]], large: Mapping[str, int] = EVEN, l_min: float = 2
+) -> list[int]:
+    """Levels published when small cells, by their place in the row, stand beside large ones at 0 and 3."""
+    counts = {ROW[0]: large, ROW[3]: large, FAR: EVEN} | {ROW[i]: cell for i, cell in small.items()}
+    outcome = gd.enforce(tabulate(counts, CLASSES), gd.Policy(k_min=5, l_min=l_min))
+    assert outcome.release.metadata["not_published"] == 0
+    return levels(outcome)
+
+
+def test_a_lone_cell_below_k_in_a_zone_keeps_the_mix_to_itself() -> None:
+    """Q x 60 less the other zones is (5, 5, 5, 5); the zone shows (7, 5, 5, 5): the 2 of the small cell did a."""
+    assert joined({}) == [0, 1]
+    assert joined({1: {"a": 2}}) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "published"),
+    [
+        ({"a": 3}, {"c": 3}, [0, 1]),
+        ({"a": 2}, {"c": 2}, []),  # together below k
+        ({"a": 3}, {"a": 3}, [1]),  # together below l, but for who knows the class alone
+        ({"a": 3}, {"b": 3}, [0, 1]),
+    ],
+)
+def test_cells_below_k_in_zones_have_to_be_safe_together(
+    one: dict[str, int], other: dict[str, int], published: list[int]
+) -> None:
+    assert joined({1: one, 4: other}) == published
+
+
+def test_cells_below_k_of_one_zone_are_one() -> None:
+    counts = {ROW[0]: {"a": 3}, ROW[1]: EVEN, ROW[2]: {"c": 3}, FAR: EVEN}
+    found = gd.enforce(tabulate(counts, CLASSES), gd.Policy(k_min=5, l_min=2))
+    assert sorted(found.release.cells["n_members"]) == [1, 3]
+    assert levels(found) == []
+
+
+def test_what_cells_below_k_were_joined_to_has_to_hold_l() -> None:
+    """Two cells of a alone, each joined by four of c: a reader would have them back as they were."""
+    assert joined({1: {"c": 4}, 4: {"d": 4}}, large={"a": 6}, l_min=1.9) == []
+    assert joined({1: {"c": 4}, 4: {"d": 4}}, large={"a": 6, "b": 6}, l_min=1.9) == [0, 1]
+
+
+def test_a_zone_of_cells_below_k_alone_is_in_no_mix_whatever_it_shows() -> None:
+    assert joined({6: {"a": 3}, 7: {"c": 3}}) == [0, 1]
+    assert joined({6: {"a": 3}, 7: {"c": 3}, 1: {"b": 2}}) == []
+
+
+def test_few_persons_of_cells_below_k_drown_in_the_third_decimal() -> None:
+    assert joined({1: {"a": 4}}, large=dict.fromkeys("abcd", 1000)) == [0, 1]
+    assert joined({1: {"a": 4}}, large=dict.fromkeys("abcd", 990)) == []

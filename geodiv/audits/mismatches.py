@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..arrays import IntArray
+from ..arrays import BoolArray, IntArray
 from ..errors import SourceError
 from ..measures import effective_count, shares, spread, within_class
-from ..policy import Policy, meets
+from ..policy import Gates, Policy, meets
 from ..records import policy_record
 from ..release import Release
 from .facts import Facts
@@ -51,12 +51,12 @@ def of_attribute(
     a: int,
     zone: IntArray,
     record: Any,
-    l_min: float | None,
+    gates: Gates,
 ) -> Iterator[Mismatch]:
     """Figures of one attribute that the visits contradict: labels, references, counts, effective counts, global mix.
 
     ``zone`` is (cells,) int64, the zone of each cell or -1; ``a`` the attribute's position among the facts, ``record``
-    what the metadata say of it, and ``l_min`` its threshold in force, or None.
+    what the metadata say of it, and ``gates`` its thresholds in force.
     """
     space = facts.spaces[a]
     if tuple(tuple(labels) for labels in record["levels"]) != space.levels:
@@ -77,7 +77,7 @@ def of_attribute(
         }  # as it is published, to the half
         table = release.reference
         rows = table[(table["attribute"] == one.column) & (table["level"] == h)]
-        if len(rows) and not _tells_no_zone(facts, mixes, a, h, one.level, zone, l_min):
+        if len(rows) and not _tells_no_zone(facts, mixes, a, h, one.level, zone, gates):
             yield "global mix tells a zone", None, one.column, f"level {h}", None, None
         for label, said in zip(rows["value"], rows["share"].astype(float), strict=True):
             if abs(said - true.get(label, np.nan)) > 1e-9 or (label not in true):
@@ -85,22 +85,48 @@ def of_attribute(
 
 
 def _tells_no_zone(
-    facts: Facts, mixes: Mixes, a: int, h: int, level: IntArray, zone: IntArray, l_min: float | None
+    facts: Facts, mixes: Mixes, a: int, h: int, level: IntArray, zone: IntArray, gates: Gates
 ) -> bool:
-    """Whether what is left of the global mix, once the zones that show a level are taken off it, is no single zone.
+    """Whether the mix of a level, added up to coarser ones too, leaves no single zone once the map is taken off it."""
+    coarser = np.unique(level[(level > h) & (level < len(facts.spaces[a].levels))]).tolist()
+    return all(_leaves_no_zone(facts, mixes, a, g, level, zone, gates) for g in (h, *coarser))
 
-    What is left is less than the rounding of Q, or at least two zones or cells that hold l_min together.
+
+def _leaves_no_zone(
+    facts: Facts, mixes: Mixes, a: int, h: int, level: IntArray, zone: IntArray, gates: Gates
+) -> bool:
+    """Whether what is in the mix and not on the map, and what is on the map and not in the mix, are safe.
+
+    Each is less than the rounding of Q, or at least two zones or cells that hold l_min together. What is not in the mix
+    are cells below k: they need k_min too, and to leave l_min to the other members of their zones.
     """
-    shows = np.append(level <= h, False)[zone]
-    away = mixes.eligible & ~shows
-    rest = mixes.pooled(a, h, away)
-    overall = mixes.overall(a, h)
-    if rest.sum() <= 0.0005 * overall.sum():
+    frame = pd.DataFrame(
+        {"zone": zone, "eligible": mixes.eligible, "shows": np.append(level <= h, False)[zone]}
+    )
+    mixed = frame[frame["shows"]].groupby("zone")["eligible"].nunique()
+    in_mixed = (frame["shows"] & frame["zone"].isin(mixed[mixed == 2].index)).to_numpy()
+    away = mixes.eligible & ~frame["shows"].to_numpy()
+    small, others = in_mixed & ~mixes.eligible, in_mixed & mixes.eligible
+    most = 0.0005 * mixes.overall(a, h).sum()
+    if mixes.pooled(a, h, away).sum() > most:
+        parts = len(np.unique(zone[away & (zone >= 0)])) + int((away & (zone < 0)).sum())
+        if parts < 2 or not _diverse(facts, mixes, a, h, away, gates.l_min):
+            return False
+    if mixes.pooled(a, h, small).sum() <= most:
         return True
-    parts = len(np.unique(zone[away & (zone >= 0)])) + int((away & (zone < 0)).sum())
-    if parts < 2 or l_min is None:
-        return parts > 1
-    fine, up = mixes.overall(a, 0), facts.spaces[a].up[h]
+    persons = facts.persons(np.where(small, 0, -1), 1)
+    return bool(
+        int((mixed == 2).sum()) > 1
+        and meets("k_min", persons, gates.k_min)[0]
+        and all(_diverse(facts, mixes, a, h, cells, gates.l_min) for cells in (small, others))
+    )
+
+
+def _diverse(facts: Facts, mixes: Mixes, a: int, h: int, cells: BoolArray, l_min: float | None) -> bool:
+    """Whether some cells, their labels spread by the global mix, hold l_min; true where there is none."""
+    if l_min is None:
+        return True
+    rest, fine, up = mixes.pooled(a, h, cells), mixes.overall(a, 0), facts.spaces[a].up[h]
     within = within_class(fine, up, len(rest), fine)
     return bool(meets("l_min", effective_count(spread(shares(rest), within, up)), l_min))
 

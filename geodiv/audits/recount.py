@@ -104,8 +104,8 @@ def recount(release: Release, facts: Facts, policy: Policy, *, file: str | Path 
                 {"cell_id": frame["cell_id"].to_numpy()[at], "attribute": one.column, "gate": NAMES[gate]}
             )
         )
-        l_min = policy.thresholds(facts.attributes[a]).l_min
-        found += of_attribute(release, facts, mixes, one, a, zone, record, l_min)
+        gates = policy.thresholds(facts.attributes[a])
+        found += of_attribute(release, facts, mixes, one, a, zone, record, gates)
     found += of_run(release, facts, policy, mixes, zone, persons)
     found += strays(release, facts, zone, file)
     columns = ["what", "cell_id", "attribute", "value", "published", "counted"]
