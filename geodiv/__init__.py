@@ -14,7 +14,7 @@ The names below are the public interface; each is loaded when it is first used, 
 #                           taxonomies textbook audits
 #   6 leaving the building  columns atomic metadata sidecar styles extensions shares geopackage partial geoparquet
 #                           spreadsheet onelayer formats work policy_file reference_files place_files run demo recognise
-#                           cellsize suggest summary info wording page vendor outlines mapviews webmap drawing
+#                           cellsize suggest summary info wording page vendor outlines mapviews webmap drawing pictures
 #                           sweep_plots mix_plots plots
 #                           notebook workfile findings figures reportgates reportscores reportaudits report progress
 #                           flags targets sweep_files cli_audits taxonomy_plot cli_taxonomy cli_maps cli

@@ -265,10 +265,11 @@ def sweep(
 ) -> int:
     """Figures of VISITS by size of the cells, or by thresholds: the table from which to choose. Internal."""
     from .audits.tables import records
-    from .sweep_files import check_plot, write_plot, write_table
+    from .pictures import check_picture
+    from .sweep_files import write_plot, write_table
 
     if plot is not None:
-        check_plot(plot)
+        check_picture(plot)
     check_targets([output, plot], [visits, flags["policy"]], overwrite)
     run, engine = run_of_flags(flags), engine_of_flags(flags)
     numbers = _numbers("--sizes", sizes)

@@ -58,8 +58,11 @@ def check(
     **flags: Any,
 ) -> None:
     """Say of each coarse value which cells it clears and which it worsens: internal."""
+    from .pictures import check_picture
     from .taxonomies.check import check_taxonomy
 
+    if plot is not None:
+        check_picture(plot)
     check_targets([plot], [visits, flags["policy"]], overwrite)
     with reporting(progress) as report:
         table, policy = _counted(visits, column, flags, report)
@@ -67,7 +70,7 @@ def check(
     if plot is not None:
         from .taxonomy_plot import plot_check
 
-        plot_check(found, plot)
+        plot_check(found, plot, overwrite=overwrite)
     if as_json:
         figures: dict[str, Any] = {"attribute": found.attribute, "taxonomy": _identity(found.taxonomy)}
         figures |= {"levels": _records(found.levels), "labels": _records(found.labels)}

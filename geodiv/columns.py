@@ -114,7 +114,7 @@ persons | integer | Persons | Distinct persons with a visit in the cell
 distinct | integer | Distinct | Number of values that occur
 effective_fine | real | Effective count | exp(entropy) of the shares at the finest values
 effective_known | real | Effective count, known | The same without the missing value
-effective_coarse | real | Effective count, coarse | Of the belief at the lowest coarser level that passes, else the first
+effective_coarse | real | Effective count, coarse | Of the belief at the lowest coarser level to pass, else the first
 top_value | text | Top value | The value that a reader believes most
 top_share | real | Top share | Its share, 0 to 1
 incidence | real | Incidence | Largest share of the persons that hold one label

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
@@ -14,6 +16,7 @@ from .styles import HATCH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.path import Path
     from shapely import Polygon
 
@@ -24,7 +27,7 @@ DENSE = 1000
 
 
 def new_axes(*, width: float = 6.4, height: float = 4.4) -> Axes:
-    """Axes on a figure of its own, without any window or global state.
+    """Axes on a figure of its own, without any window or global state; a notebook shows its picture.
 
     Raises
     ------
@@ -40,7 +43,16 @@ def new_axes(*, width: float = 6.4, height: float = 4.4) -> Axes:
         ) from error
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    axes = figure.add_subplot()
+    axes._repr_png_ = figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
+    return axes
+
+
+def _png(figure: Figure) -> bytes:
+    """A figure as IPython shows it where pyplot was never imported."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=80)
+    return file.getvalue()
 
 
 def literal(value: Any, most: int = 40) -> str:

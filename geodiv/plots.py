@@ -95,12 +95,13 @@ def remedy_map(cells: Release | gpd.GeoDataFrame, *, column: str = "remedy", ax:
     words = [word for word in REMEDIES if (frame[column] == word).any()]
     ax = map_axes(frame, ax, len(words))
     fill_classes(ax, frame, frame[column], [(w, COLOURS[w], REMEDIES[w], w in HATCHED) for w in words])
+    internal = " (internal)" if {"merge_or_suppress", "suppress"} & set(words) or column != "remedy" else ""
     ax.set_title(
         "Published zones by remedy"
         if released
-        else "Zones by remedy"
+        else f"Zones by remedy{internal}"
         if column == "remedy"
-        else "What became of the cells"
+        else f"What became of the cells{internal}"
     )
     return ax
 

@@ -87,22 +87,28 @@ def threshold_plot(
     Notes
     -----
     Risk is what a reader may learn at most, t_max; utility is the coverage of the release: a line for each l_min.
+    Where a single t_max was tried, utility stands over l_min.
     """
     need(sweep, ["l_min", "t_max", "attribute", "pass_all"])
     attribute = one_attribute(list(dict.fromkeys(sweep["attribute"])), attribute)
-    rows = sweep[sweep["attribute"] == attribute].sort_values(["l_min", "t_max"])
+    over, by = ("t_max", "l_min") if sweep["t_max"].nunique() > 1 else ("l_min", "t_max")
+    rows = sweep[sweep["attribute"] == attribute].sort_values([by, over])
     covered = "coverage" in rows and rows["coverage"].notna().any()
     ax = ax or new_axes()
     palette = ("#0B4F8A", "#C4660A", "#228833", "#882255", "#1C2430", "#6BAED6", "#AA9900")
-    for i, (low, part) in enumerate(rows.groupby("l_min", dropna=False, sort=True)):
-        name = "l_min off" if pd.isna(low) else f"l_min = {number(float(str(low)))}"
-        x, y = part["t_max"].astype(float), part["coverage" if covered else "pass_all"].astype(float)
+    for i, (held, part) in enumerate(rows.groupby(by, dropna=False, sort=True)):
+        name = f"{by} off" if pd.isna(held) else f"{by} = {number(float(str(held)))}"
+        x, y = part[over].astype(float), part["coverage" if covered else "pass_all"].astype(float)
         ax.plot(
             x, y, marker="os^DvP*"[i % 7], markersize=max(9 - 1.5 * i, 3), color=palette[i % 7], label=name
         )
     against = reference_words(policy) if policy else "the reference of the policy"
+    risk = {
+        "t_max": f"risk: t_max, the distance to {against}",
+        "l_min": "risk: l_min, the effective values that a reader must still consider",
+    }
     ax.set(
-        xlabel=fill(f"risk: t_max, the distance to {against}", 64),
+        xlabel=fill(risk[over], 64),
         ylabel="utility: coverage of the release"
         if covered
         else "utility: share of cells that pass untouched",

@@ -50,8 +50,9 @@ print(table, dict(table.intake.dropped))
 
 # %%
 scores = gd.score(table, policy)
-scores.loc[
-    scores["fails"] != "", ["persons", "distinct", "effective_fine", "incidence", "fails", "remedy"]
+crowds = scores[scores["persons"] >= policy.k_min]
+crowds.loc[
+    crowds["fails"] != "", ["persons", "distinct", "effective_fine", "incidence", "fails", "remedy"]
 ].head()
 
 # %% [markdown]
@@ -78,3 +79,10 @@ assert (outcome.final_scores["fails"] == "").all()
 
 # %%
 outcome.release.cells[["cell_id", "persons", "remedy", "poi_category_top", "poi_category_reference"]].head()
+
+# %% [markdown]
+# A release shows itself: what was published, by which gates, and a thumbnail. `outcome.release.to_file("release.gpkg")`
+# writes it; in QGIS it opens coloured like this.
+
+# %%
+outcome.release

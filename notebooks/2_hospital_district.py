@@ -7,6 +7,7 @@
 from pathlib import Path
 
 import geodiv as gd
+from geodiv import plots
 
 fixtures = Path("../fixtures") if Path("../fixtures").exists() else Path("fixtures")
 run = gd.read_run(fixtures / "policy.toml")
@@ -39,10 +40,11 @@ assert len(nearer)
 local = gd.score(table, gd.Policy(**base, t_max=0.3, reference=gd.Ring(max_order=3, min_persons=30)))
 whole = gd.score(table, gd.Policy(**base, t_max=0.3))
 failing = {
-    name: frame.loc[district.index, "fails"].str.contains("t_max").sum()
+    name: int(frame.loc[district.index, "fails"].str.contains("t_max").sum())
     for name, frame in {"ring": local, "global": whole}.items()
 }
 print("cells of the district that fail t_max:", failing)
+assert failing["global"] > failing["ring"]
 
 # %% [markdown]
 # ## Coarsening against suppression
@@ -62,8 +64,20 @@ assert kept["ladder"] > kept["suppress only"]
 # %% [markdown]
 # ## Before and after
 #
-# Which cells failed, and what became of them. The campus itself cannot be helped: everybody who was there was at the clinic,
-# no coarser word makes that less certain, and this policy joins two cells at most. A zone of three would hide it.
+# Before: the cells by the plainest thing that they give away, in any attribute. Both maps are internal.
+
+# %%
+plots.failing_map(scores)
+
+# %% [markdown]
+# After: what became of them.
+
+# %%
+plots.remedy_map(ladder.scores, column="final_remedy")
+
+# %% [markdown]
+# In figures. The campus itself cannot be helped: everybody who was there was at the clinic, no coarser word makes that less
+# certain, and this policy joins two cells at most. A zone of three would hide it.
 
 # %%
 fate = activity.assign(

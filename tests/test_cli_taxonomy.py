@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +71,28 @@ def test_check_draws(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
     code, _, said = call(capsys, "taxonomy", "check", *flags(folder, "appointment"), "--plot", picture)
     assert (code, "exists" in said) == (2, True)
+    wrong = folder / "check.bmp"
+    code, _, said = call(capsys, "taxonomy", "check", *flags(folder, "appointment"), "--plot", wrong)
+    assert (code, "ends in .png, .svg, .pdf" in said, wrong.exists()) == (2, True, False)
+
+
+def test_check_draws_whole_cells_to_both_sides_of_nought(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mpl = pytest.importorskip("matplotlib", reason="the plot needs the map extra")
+    picture = folder / "check.svg"
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        assert call(capsys, "taxonomy", "check", *flags(folder, "appointment"), "--plot", picture)[0] == 0
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
+    numbers = [text for text in texts if re.fullmatch(r"[\W_]?[\d.]+", text)]
+    assert len(numbers) > 2
+    assert all(text.isdecimal() for text in numbers), numbers
 
 
 def test_a_plot_without_matplotlib_says_what_to_install(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
     code, _, said = call(capsys, "taxonomy", "check", *flags(folder, "health"), "--plot", folder / "x.png")
     assert (code, "pip install 'geodiv[map]'" in said) == (2, True)
 

@@ -20,6 +20,7 @@ from geodiv import demo, drawing, plots
 from geodiv.figures import image
 from geodiv.sketch import sketch
 from geodiv.styles import COLOURS
+from geodiv.sweep_files import write_plot
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib, the extra 'map'")
 
@@ -153,6 +154,9 @@ def test_scores_are_mapped_a_cell_once_by_its_worst_attribute(outcome: gd.Outcom
     worst = {"publish": 0, "publish_coarsened": 1, "merge_or_suppress": 2}
     each = outcome.scores["remedy"].map(worst).groupby(outcome.scores["cell_id"]).max().value_counts()
     assert [int(entry.rsplit("(", 1)[1][:-1]) for entry in found] == each.sort_index().tolist()
+    assert plots.remedy_map(outcome.scores).get_title() == "Zones by remedy (internal)"
+    after = plots.remedy_map(outcome.scores, column="final_remedy")
+    assert after.get_title() == "What became of the cells (internal)"
 
 
 def test_sweeps() -> None:
@@ -184,6 +188,29 @@ def test_sweeps() -> None:
     assert legend(ax) == ["l_min = 2", "l_min = 3"]
     assert "ring of order 2" in ax.get_xlabel().replace("\n", " ")
     assert "utility: coverage" in ax.get_ylabel()
+    for single, name in ((0.3, "t_max = 0.3"), (None, "t_max off")):
+        ax = plots.threshold_plot(pairs[pairs["t_max"] == 0.3].assign(t_max=single), policy=policy)
+        assert legend(ax) == [name]
+        assert "l_min" in ax.get_xlabel()
+        assert ax.lines[0].get_xydata().tolist() == [[2, 0.9], [3, 0.8]]
+
+
+def test_the_picture_of_a_sweep_says_what_it_shows(tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    passing = {"pass_k": 0.5, "pass_l": 0.4, "pass_t": 0.3, "pass_all": 0.2}
+    sizes = pd.DataFrame([{"size": n, "attribute": a, **passing} for n in (7, 8) for a in ("poi", "band")])
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        write_plot(sizes, tmp_path / "sizes.svg")
+        write_plot(
+            sizes.assign(l_min=2, t_max=sizes["size"] / 20).drop(columns="size"), tmp_path / "pairs.svg"
+        )
+    shown = (tmp_path / "sizes.svg").read_text(encoding="utf-8")
+    for text in ("poi: k against", "band: k against", "(internal)", "H3 resolution", "of these, t_max"):
+        assert text in shown, text
+    shown = (tmp_path / "pairs.svg").read_text(encoding="utf-8")
+    for text in ("band: risk against utility (internal)", "risk: t_max", "utility:", "l_min = 2"):
+        assert text in shown, text
 
 
 def test_of_several_attributes_one_is_named(outcome: gd.Outcome) -> None:
@@ -232,6 +259,16 @@ def test_without_matplotlib_a_hint(outcome: gd.Outcome, monkeypatch: pytest.Monk
 
 
 # notebooks
+
+
+def test_the_axes_and_their_figure_show_the_picture(outcome: gd.Outcome) -> None:
+    ax = plots.remedy_map(outcome.release)
+    for shown in (ax, ax.figure):
+        assert shown._repr_png_().startswith(b"\x89PNG")
+    from matplotlib.figure import Figure
+
+    own = Figure().add_subplot()
+    assert not hasattr(plots.remedy_map(outcome.release, ax=own), "_repr_png_")  # whoever brought it shows it
 
 
 def test_a_release_in_a_notebook_shows_no_unpublished_cell(outcome: gd.Outcome) -> None:
