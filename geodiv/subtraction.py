@@ -8,9 +8,12 @@ off; then the release keeps this Q to itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .arrays import CSR, BoolArray, FloatArray, IntArray
+from .labels import LabelSpace
 from .measures import effective_count, shares, spread, within_class
 from .policy import meets
 from .scores import Judge
@@ -35,77 +38,101 @@ def tells_no_zone(judge: Judge, counts: Counts, attribute: int, levels: IntArray
     Notes
     -----
     A level is safe when everything that does not show it has fewer contributions than the rounding of Q, or is at least
-    two zones (an unpublished cell counts as one) that hold l_min together, as what is not published has to; and when
-    the cells below k in zones that show it are as few, or lie in at least two zones beside others, hold k_min and l_min
-    together, and leave l_min to the others. Where each person has one value, a mix adds up to that of the classes: the
-    zones that a coarser level shows besides can be taken off as well, so that what is then left has to be safe too.
+    two zones (an unpublished cell counts as one) that hold l_min together, as what is not published has to, and no
+    value is left to one of them alone, as where no other holds its class. The cells below k in zones that show it
+    have to be as few; or to lie in at least two zones beside others, each value too, to hold k_min and l_min together,
+    and to leave l_min to the others. Where each person has one value, a mix adds up to that of the classes: the zones
+    that a coarser level shows besides can be taken off as well, so that what is then left has to be safe too.
     """
-    safe = [
-        _safe(judge, counts, attribute, h, levels) for h in range(len(judge.table.spaces[attribute].levels))
-    ]
-    shown_besides = [bool((levels == h).any()) for h in range(len(safe))]
-    return np.array(
-        [
-            own and all(s for s, more in zip(safe[h + 1 :], shown_besides[h + 1 :], strict=True) if more)
-            for h, own in enumerate(safe)
-        ]
-    )
+    left = _Left.of(judge, counts, attribute, levels)
+    safe = [_behind_others(left, h) and _among_others(left, h) for h in range(len(left.space.levels))]
+    shown_besides = [h for h in range(len(safe)) if (levels == h).any()]
+    return np.array([own and all(safe[g] for g in shown_besides if g > h) for h, own in enumerate(safe)])
 
 
-def _safe(judge: Judge, counts: Counts, attribute: int, h: int, levels: IntArray) -> bool:
-    """Whether what is left of the mix of one level, and no finer one, is safe."""
-    eligible = judge.references.eligible
-    home = np.full(len(eligible), -1, dtype=np.int64)
-    home[counts.members.indices] = np.repeat(np.arange(len(levels)), counts.sizes)
-    shows = np.append(levels <= h, False)[home]
-    away = eligible & ~shows
-    beside = shows & np.append(counts.members @ eligible.astype(float) > 0, False)[home] & ~eligible
-    return _behind_others(judge, attribute, h, away, home) and _among_others(
-        judge, attribute, h, beside, home
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class _Left:
+    """The published zones as somebody who subtracts sees them; ``home`` is (cells,) each cell's zone, -1 for none."""
+
+    judge: Judge
+    counts: Counts
+    attribute: int
+    levels: IntArray
+    home: IntArray
+    eligible: BoolArray
+    space: LabelSpace
+
+    @classmethod
+    def of(cls, judge: Judge, counts: Counts, attribute: int, levels: IntArray) -> _Left:
+        home = np.full(len(judge.table.cells), -1, dtype=np.int64)
+        home[counts.members.indices] = np.repeat(np.arange(len(levels)), counts.sizes)
+        space, eligible = judge.table.spaces[attribute], judge.references.eligible
+        return cls(judge, counts, attribute, levels, home, eligible, space)
+
+    def shown(self, h: int) -> BoolArray:
+        """(cells,) cells of zones that show a level."""
+        return np.asarray(np.append(self.levels <= h, False)[self.home])
+
+    def pooled(self, h: int, cells: BoolArray) -> FloatArray:
+        """(labels,) contributions of some cells."""
+        return np.asarray(cells.astype(float) @ self.judge.table.base.labels[self.attribute][h]).ravel()
+
+    def drowns(self, h: int, cells: BoolArray) -> bool:
+        """Whether some cells have fewer contributions than the rounding of Q."""
+        return bool(
+            self.pooled(h, cells).sum() <= HALF * self.judge.references.overall[self.attribute][h].sum()
+        )
+
+    def diverse(self, h: int, cells: BoolArray) -> bool:
+        """Whether some cells, their labels spread by the global mix, hold l_min; true where there is none."""
+        l_min = self.judge.gates(self.attribute).l_min
+        if l_min is None:
+            return True
+        up, overall = self.space.up[h], self.judge.references.overall[self.attribute][0]
+        within = within_class(overall, up, len(self.space.levels[h]), overall)
+        mix = spread(shares(self.pooled(h, cells)), within, up)
+        return bool(meets("l_min", effective_count(mix), l_min))
+
+    def holders(self, h: int, zones: IntArray) -> IntArray:
+        """(labels,) how many of some zones may have persons under each label of a level, for all that they show.
+
+        A zone that is coarser shows a class; where it holds one label only, the reader knows the label's count.
+        """
+        out = np.zeros(len(self.space.levels[h]), dtype=np.int64)
+        for g in np.unique(np.maximum(self.levels[zones], h)):
+            rows = zones[np.maximum(self.levels[zones], h) == g]
+            above = np.zeros(len(out), dtype=np.int64)
+            above[self.space.up[h]] = self.space.up[g]
+            held = np.asarray((self.counts.labels[self.attribute][g][rows] > 0).sum(axis=0)).ravel()[above]
+            out += np.where((g > h) & (np.bincount(above)[above] == 1), 0, held)
+        return out
 
 
-def _behind_others(judge: Judge, attribute: int, h: int, away: BoolArray, home: IntArray) -> bool:
-    """Whether the cells in Q that no zone shows at the level, of which ``home`` is the zone or -1, are safe."""
-    if _drowns(judge, attribute, h, away):
+def _behind_others(left: _Left, h: int) -> bool:
+    """Whether the cells in Q that no zone shows at the level are safe."""
+    away = left.eligible & ~left.shown(h)
+    if left.drowns(h, away):
         return True
-    coarser = len(np.unique(home[away & (home >= 0)]))
-    return coarser + int((away & (home < 0)).sum()) > 1 and _diverse(judge, attribute, h, away)
+    zones = np.unique(left.home[away & (left.home >= 0)])
+    dark = int((away & (left.home < 0)).sum())
+    alone = left.holders(h, zones) + dark == 1
+    return len(zones) + dark > 1 and not alone.any() and left.diverse(h, away)
 
 
-def _among_others(judge: Judge, attribute: int, h: int, small: BoolArray, home: IntArray) -> bool:
+def _among_others(left: _Left, h: int) -> bool:
     """Whether cells below k, in zones that show the level and have other members, are safe, and so are these."""
-    if _drowns(judge, attribute, h, small):
+    mixed = np.append(left.counts.members @ left.eligible.astype(float) > 0, False)[left.home]
+    small = left.shown(h) & mixed & ~left.eligible
+    if left.drowns(h, small):
         return True
-    zones = np.unique(home[small])
-    others = judge.references.eligible & np.isin(home, zones)
-    persons = judge.table.count(CSR(small[None, :].astype(float))).persons
+    zones = np.unique(left.home[small])
+    others = left.eligible & np.isin(left.home, zones)
+    persons = left.judge.table.count(CSR(small[None, :].astype(float))).persons
+    alone = (left.holders(h, zones) == 1) & (left.pooled(h, small) > 0)
     return bool(
         len(zones) > 1
-        and meets("k_min", persons, judge.policy.k_min)[0]
-        and _diverse(judge, attribute, h, small)
-        and _diverse(judge, attribute, h, others)
+        and not alone.any()
+        and meets("k_min", persons, left.judge.policy.k_min)[0]
+        and left.diverse(h, small)
+        and left.diverse(h, others)
     )
-
-
-def _drowns(judge: Judge, attribute: int, h: int, cells: BoolArray) -> bool:
-    """Whether some cells have fewer contributions than the rounding of Q."""
-    return bool(
-        _pooled(judge, attribute, h, cells).sum() <= HALF * judge.references.overall[attribute][h].sum()
-    )
-
-
-def _pooled(judge: Judge, attribute: int, h: int, cells: BoolArray) -> FloatArray:
-    """(labels,) contributions of some cells."""
-    return np.asarray(cells.astype(float) @ judge.table.base.labels[attribute][h]).ravel()
-
-
-def _diverse(judge: Judge, attribute: int, h: int, cells: BoolArray) -> bool:
-    """Whether some cells, their labels spread by the global mix, hold l_min; true where there is none."""
-    space, l_min = judge.table.spaces[attribute], judge.gates(attribute).l_min
-    if l_min is None:
-        return True
-    overall = judge.references.overall[attribute][0]
-    within = within_class(overall, space.up[h], len(space.levels[h]), overall)
-    mix = shares(_pooled(judge, attribute, h, cells))
-    return bool(meets("l_min", effective_count(spread(mix, within, space.up[h])), l_min))

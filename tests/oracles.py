@@ -977,6 +977,17 @@ def leaves_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> b
         mix = {v: shares(pooled(cells))[up[v]] * q[v] for v in labels.levels[0]}
         return l_min is None or holds("l_min", effective(mix), l_min)
 
+    def cover(label: str, zones: Iterable[Zone]) -> list[Zone]:
+        """Zones that show no count of a label, but of a class of it and others; or, not coarser, the label itself."""
+        found = []
+        for z in zones:
+            h = max(level, z.levels[a])
+            up = {labels.above[level][v]: labels.above[h][v] for v in labels.levels[0]}
+            plain = h > level and list(up.values()).count(up[label]) == 1
+            if t.counts(z.members, a, h)[up[label]] and not plain:
+                found.append(z)
+        return found
+
     shows = [z for z in published if z.levels[a] <= level]
     away = set(t.eligible) - {cell for z in shows for cell in z.members}
     if not drowns(away):
@@ -984,11 +995,15 @@ def leaves_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> b
         dark = away - {cell for z in behind for cell in z.members}
         if len(behind) + len(dark) < 2 or not diverse(away):
             return False
+        if any(len(cover(label, behind)) + len(dark) == 1 for label in labels.levels[level]):
+            return False
     mixed = [z for z in shows if z.members & set(t.eligible) and z.members - set(t.eligible)]
     small = {cell for z in mixed for cell in z.members} - set(t.eligible)
     others = {cell for z in mixed for cell in z.members} & set(t.eligible)
     if drowns(small):
         return True
+    if any(n and len(cover(label, mixed)) == 1 for label, n in pooled(small).items()):
+        return False
     enough = len(mixed) > 1 and len(t.people(small)) >= t.policy["k_min"]
     return enough and diverse(small) and diverse(others)
 

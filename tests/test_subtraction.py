@@ -46,6 +46,25 @@ def test_two_coarser_zones_hide_behind_each_other() -> None:
     assert levels(enforced(EVEN, {"a": 10, "c": 10}, {"b": 10, "d": 10})) == [0, 1]
 
 
+def test_coarser_zones_of_different_classes_do_not_hide_each_other() -> None:
+    """Q^0 less the map is 12 of a and 12 of c; one zone shows X alone and the other Y."""
+    crowd = dict.fromkeys("abcd", 100)
+    assert levels(enforced(crowd, {"a": 12}, {"c": 12}, share_max=0.6)) == [1]
+    assert levels(enforced(crowd, {"a": 12}, {"b": 12}, share_max=0.6)) == [0, 1]
+
+
+@pytest.mark.parametrize(("more", "published"), [("", [0, 1]), ("f", [1])])
+def test_a_class_of_one_value_has_nothing_to_hide(more: str, published: list[int]) -> None:
+    """One zone alone shows Y. Where c is all there is of it, its count is on the map."""
+    rows = [("a", "X"), ("b", "X"), ("c", "Y"), ("d", "Z"), ("e", "Z"), *((v, "Y") for v in more)]
+    attribute = gd.Nominal("activity", taxonomy=gd.Taxonomy(tuple(rows)))
+    cells = (dict.fromkeys("abcde" + more, 100), {"a": 10, "d": 10, "c": 4}, {"b": 10, "e": 10})
+    table = tabulate(dict(zip(APART, cells, strict=False)), attribute)
+    found = gd.enforce(table, gd.Policy(k_min=5, share_max=0.4))
+    assert sorted(found.release.cells["activity_level"]) == [0, 1, 1]
+    assert levels(found) == published
+
+
 @pytest.mark.parametrize(("other", "published"), [({"b": 10, "d": 10}, [0, 1]), ({"a": 10, "c": 10}, [1])])
 def test_what_is_left_has_to_hold_l(other: dict[str, int], published: list[int]) -> None:
     assert levels(enforced(EVEN, {"a": 10, "c": 10}, other, l_min=3)) == published
@@ -143,8 +162,15 @@ def test_cells_below_k_of_one_zone_are_one() -> None:
 
 def test_what_cells_below_k_were_joined_to_has_to_hold_l() -> None:
     """Two cells of a alone, each joined by four of c: a reader would have them back as they were."""
-    assert joined({1: {"c": 4}, 4: {"d": 4}}, large={"a": 6}, l_min=1.9) == []
-    assert joined({1: {"c": 4}, 4: {"d": 4}}, large={"a": 6, "b": 6}, l_min=1.9) == [0, 1]
+    assert joined({1: {"c": 4}, 4: {"c": 4}}, large={"a": 6}, l_min=1.9) == []
+    assert joined({1: {"c": 4}, 4: {"c": 4}}, large={"a": 6, "b": 6}, l_min=1) == [0, 1]
+
+
+def test_a_value_of_cells_below_k_that_one_zone_shows_is_read_off() -> None:
+    """Both have c; d, which the other does not show, was done in the small cell of the second."""
+    large = {"a": 6, "b": 6}
+    assert joined({1: {"c": 4}, 4: {"c": 4, "d": 4}}, large=large) == []
+    assert joined({1: {"c": 4, "d": 4}, 4: {"c": 4, "d": 4}}, large=large) == [0, 1]
 
 
 def test_a_zone_of_cells_below_k_alone_is_in_no_mix_whatever_it_shows() -> None:

@@ -97,8 +97,9 @@ def _leaves_no_zone(
 ) -> bool:
     """Whether what is in the mix and not on the map, and what is on the map and not in the mix, are safe.
 
-    Each is less than the rounding of Q, or at least two zones or cells that hold l_min together. What is not in the mix
-    are cells below k: they need k_min too, and to leave l_min to the other members of their zones.
+    Each is less than the rounding of Q, or at least two zones or cells that hold l_min together, and no label is of one
+    alone. What is not in the mix are cells below k: they need k_min too, and to leave l_min to the other members of
+    their zones.
     """
     frame = pd.DataFrame(
         {"zone": zone, "eligible": mixes.eligible, "shows": np.append(level <= h, False)[zone]}
@@ -109,17 +110,36 @@ def _leaves_no_zone(
     small, others = in_mixed & ~mixes.eligible, in_mixed & mixes.eligible
     most = 0.0005 * mixes.overall(a, h).sum()
     if mixes.pooled(a, h, away).sum() > most:
-        parts = len(np.unique(zone[away & (zone >= 0)])) + int((away & (zone < 0)).sum())
-        if parts < 2 or not _diverse(facts, mixes, a, h, away, gates.l_min):
+        dark, behind = int((away & (zone < 0)).sum()), np.unique(zone[away & (zone >= 0)])
+        if len(behind) + dark < 2 or not _diverse(facts, mixes, a, h, away, gates.l_min):
+            return False
+        if (_covers(facts, a, h, level, zone, behind) + dark == 1).any():
             return False
     if mixes.pooled(a, h, small).sum() <= most:
         return True
+    covers = _covers(facts, a, h, level, zone, mixed.index[mixed == 2].to_numpy())
+    if ((covers == 1) & (mixes.pooled(a, h, small) > 0)).any():
+        return False
     persons = facts.persons(np.where(small, 0, -1), 1)
     return bool(
         int((mixed == 2).sum()) > 1
         and meets("k_min", persons, gates.k_min)[0]
         and all(_diverse(facts, mixes, a, h, cells, gates.l_min) for cells in (small, others))
     )
+
+
+def _covers(facts: Facts, a: int, h: int, level: IntArray, zone: IntArray, zones: IntArray) -> IntArray:
+    """(labels,) how many of some zones hold each label of a level; if they are coarser, a class of it and others."""
+    space, out = facts.spaces[a], np.zeros(len(facts.spaces[a].levels[h]), dtype=np.int64)
+    height = np.clip(level, h, len(space.levels) - 1)
+    for g in np.unique(height[zones]).tolist():
+        pairs = pd.DataFrame({"label": space.up[h], "above": space.up[g]}).drop_duplicates()
+        held = facts.counts(a, g, zone, len(level))[zones[height[zones] == g]] > 0
+        several = pairs["above"].map(pairs["above"].value_counts()) > 1
+        pairs["zones"] = held.sum(axis=0)[pairs["above"]]
+        pairs = pairs[several | (g == h)]
+        out[pairs["label"]] += pairs["zones"].to_numpy()
+    return out
 
 
 def _diverse(facts: Facts, mixes: Mixes, a: int, h: int, cells: BoolArray, l_min: float | None) -> bool:
