@@ -14,6 +14,7 @@ from .tabulation import Tabulation
 
 COLUMNS = ["district", "attribute", "cells", "n_cells", "gates", "top_value", "cause"]
 TOO_FINE = "the taxonomy is too fine here"
+NO_TAXONOMY = "the values are too fine here, and the attribute has no taxonomy to coarsen them by"
 TOO_FEW = "k is too small for t"
 TOO_CERTAIN = "nearly everybody here did the same: coarser values cannot hide it, merging can"
 BY_CHANCE = 1.25
@@ -43,8 +44,9 @@ def failing_districts(
     Notes
     -----
     A whole district that fails is usually no place to suppress. Where l, t or the shift fails and neighbours share
-    their most common value, the taxonomy is too fine there; where only t fails and the distance is no larger than
-    chance makes it for so few persons, k is too small for t; where only the incidence fails, merging helps.
+    their most common value, the taxonomy is too fine there, or there is none; where only t fails and the distance is
+    no larger than chance makes it for so few persons, k is too small for t; where only the incidence fails, merging
+    helps.
 
     Examples
     --------
@@ -59,7 +61,7 @@ def failing_districts(
     found = []
     for a, attribute in enumerate(table.attributes):
         rows = scores.iloc[a::each].reset_index(drop=True)
-        cause = _causes(rows, policy)
+        cause = _causes(rows, policy, NO_TAXONOMY if attribute.taxonomy is None else TOO_FINE)
         kind = pd.factorize(
             cause + "|" + np.where(cause == TOO_FEW, "", rows["top_value"].fillna("").astype(str))
         )[0]
@@ -82,7 +84,7 @@ def failing_districts(
     return frame
 
 
-def _causes(rows: pd.DataFrame, policy: Policy) -> pd.Series[str]:
+def _causes(rows: pd.DataFrame, policy: Policy, too_fine: str) -> pd.Series[str]:
     """(cells,) likely cause of each cell's failure, "" where it passes or is below k."""
     fails = rows["fails"]
     has = {gate: fails.str.contains(gate, regex=False) for gate in ("l_min", "t_max", "shift_max")}
@@ -90,7 +92,7 @@ def _causes(rows: pd.DataFrame, policy: Policy) -> pd.Series[str]:
     chance = (fails == "t_max") & (rows["distance"] <= BY_CHANCE * rows["noise_floor"])
     certain = fails == "incidence_max"
     fine = has["l_min"] | has["t_max"] | has["shift_max"]
-    cause = np.select([~failing, chance, certain, fine], ["", TOO_FEW, TOO_CERTAIN, TOO_FINE], "")
+    cause = np.select([~failing, chance, certain, fine], ["", TOO_FEW, TOO_CERTAIN, too_fine], "")
     return pd.Series(cause, index=rows.index, dtype=object)
 
 

@@ -186,7 +186,7 @@ def run_of_flags(flags: Mapping[str, Any]) -> Run:
     Raises
     ------
     UsageError
-        Flags that do not fit together.
+        Flags that do not fit together, or with the file.
     GeodivError
         As `read_run`.
     """
@@ -194,23 +194,23 @@ def run_of_flags(flags: Mapping[str, Any]) -> Run:
     from .run import Run, read_run
 
     policy = flags.get("policy")
+    file = None if policy is None else read_run(policy)
     try:
         given = tables_of_flags(flags, Path(policy).parent if policy else Path("."))
-        if policy is None:
-            if not given.get("attribute"):
-                raise UsageError(
-                    "expected -p policy.toml, or a grid, --person and --attribute as flags; see --help."
-                )
-            return Run.of(given, ".", "flags")
-        run = read_run(policy)
-        return (
-            run if not given else Run.of(_joined(parse(run.text, policy), given), Path(policy).parent, policy)
-        )
-    except (PolicyError, GridError) as error:
-        layer = isinstance(error, GridError) and flags.get("zones") is not None
-        if policy is None and not layer:
-            raise UsageError(str(error)) from None
-        raise
+        if policy is not None and file is not None:
+            if not given:
+                return file
+            joined = _joined(parse(file.text, policy), given)
+            return Run.of(joined, Path(policy).parent, f"{policy}, with the flags")
+        if not given.get("attribute"):
+            raise UsageError(
+                "expected -p policy.toml, or a grid, --person and --attribute as flags; see --help."
+            )
+        return Run.of(given, ".", "flags")
+    except (PolicyError, GridError) as error:  # by itself the file is in order
+        if isinstance(error, GridError) and flags.get("zones") is not None:
+            raise
+        raise UsageError(str(error)) from None
 
 
 def tables_of_flags(flags: Mapping[str, Any], folder: Path) -> Tables:

@@ -239,7 +239,7 @@ def failing(path: str | Path) -> Iterator[None]:
 
 def _stored_metadata(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise SourceError(f"expected a release at '{path}', got no such file.")
+        raise SourceError(f"expected a release at '{path}', got no such file. Check the path.")
     query = "SELECT md_standard_uri, metadata FROM gpkg_metadata WHERE md_standard_uri LIKE 'urn:geodiv:%'"
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
@@ -251,7 +251,8 @@ def _stored_metadata(path: Path) -> dict[str, Any]:
         text = found[RELEASE_URI]
     except (sqlite3.Error, KeyError) as error:
         raise SourceError(
-            f"expected a GeoPackage that geodiv released in '{path}', got another kind of file."
+            f"expected a GeoPackage that geodiv released in '{path}', got another kind of file. "
+            "Give one that `geodiv enforce` wrote."
         ) from error
     return parsed(text, f"'{path}'")
 

@@ -81,9 +81,10 @@ def _footer(path: Path) -> dict[str, Any]:
         footer = pq.read_schema(path).metadata or {}
         text = footer[KEY]
     except FileNotFoundError:
-        raise SourceError(f"expected a release at '{path}', got no such file.") from None
+        raise SourceError(f"expected a release at '{path}', got no such file. Check the path.") from None
     except (OSError, KeyError, ValueError) as error:
         raise SourceError(
-            f"expected a GeoParquet file that geodiv released in '{path}', got another kind of file."
+            f"expected a GeoParquet file that geodiv released in '{path}', got another kind of file. "
+            "Give one that `geodiv enforce` wrote."
         ) from error
     return parsed(text, f"'{path}'")

@@ -103,7 +103,7 @@ def read_counts(path: str | Path) -> Release:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             header, *rows = list(csv.reader(stream)) or [[]]
     except FileNotFoundError:
-        raise SourceError(f"expected a release at '{path}', got no such file.") from None
+        raise SourceError(f"expected a release at '{path}', got no such file. Check the path.") from None
     except (OSError, ValueError, csv.Error) as error:
         raise SourceError(f"expected the counts of a release in '{path}', got: {error}.") from error
     if header != names or any(len(row) != len(names) for row in rows):
@@ -150,7 +150,7 @@ def _write_layer(
 def _read_layer(path: str | Path, **options: str) -> Release:
     path = Path(path)
     if not path.is_file():
-        raise SourceError(f"expected a release at '{path}', got no such file.")
+        raise SourceError(f"expected a release at '{path}', got no such file. Check the path.")
     try:
         cells = pyogrio.read_dataframe(path, use_arrow=True, **options)
     except OGR_ERRORS as error:

@@ -50,7 +50,10 @@ def read_work(path: str | Path) -> Work:
     path = Path(path)
     stored = stored_json(path)
     if WORK_URI not in stored:
-        raise SourceError(f"expected a work file of geodiv in '{path}', got another kind of file.")
+        raise SourceError(
+            f"expected a work file of geodiv in '{path}', got another kind of file. "
+            "Give one that `geodiv score -o` or `geodiv enforce --work` wrote."
+        )
     try:
         cells = pyogrio.read_dataframe(path, layer="cells")
         names = ("scores", "final_scores", "rounds", "intake")
@@ -79,7 +82,7 @@ def stored_json(path: Path) -> dict[str, str]:
         There is no such file.
     """
     if not path.is_file():
-        raise SourceError(f"expected a release or a work file at '{path}', got no such file.")
+        raise SourceError(f"expected a release or a work file at '{path}', got no such file. Check the path.")
     query = "SELECT md_standard_uri, metadata FROM gpkg_metadata WHERE md_standard_uri IN (?, ?)"
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:

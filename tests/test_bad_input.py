@@ -661,7 +661,7 @@ USAGE = [
         "policy.toml",
         "--ladder",
         "recode,burn",
-        code=3,
+        code=2,
     ),
 ]
 CASES = [

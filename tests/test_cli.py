@@ -309,6 +309,11 @@ def test_flags_that_do_not_fit_together(arguments: tuple[Any, ...], message: str
         (("score", VISITS, "--person", "person_id", "--attribute", "poi_category"), 2, "expected a grid"),
         (("score", VISITS, *FLAGS[2:], "--h3", 99), 2, "99"),
         (("score", VISITS, *FLAGS, "--t", 3), 2, "t_max: expected a number from 0 to 1"),
+        (
+            ("score", VISITS, "-p", POLICY, "--t", 3),
+            2,
+            "policy.toml, with the flags': t_max: expected a number",
+        ),
         (("score", VISITS, "-p", "none.toml"), 3, "expected a policy file at 'none.toml'"),
         (("score", "none.parquet", "-p", POLICY), 3, "none.parquet"),
         (("score", VISITS, "-p", POLICY, "--person", "persn_id"), 3, "Did you mean 'person_id'?"),

@@ -9,15 +9,21 @@ import pandas as pd
 from crowds import FAR, ROW, visits
 
 import geodiv as gd
-from geodiv.districts import TOO_CERTAIN, TOO_FEW, TOO_FINE
+from geodiv.districts import NO_TAXONOMY, TOO_CERTAIN, TOO_FEW, TOO_FINE
 
 CLINIC, GYM, EVEN = {"clinic": 34}, {"gym": 30}, {"clinic": 10, "gym": 10, "cafe": 10}
 
 
-def districts(source: pd.DataFrame | Mapping[str, Mapping[Any, int]], least: int = 3, **policy: Any) -> Any:
+def districts(
+    source: pd.DataFrame | Mapping[str, Mapping[Any, int]],
+    least: int = 3,
+    taxonomy: gd.Taxonomy | None = None,
+    **policy: Any,
+) -> Any:
     frame = source if isinstance(source, pd.DataFrame) else visits(source)
     grid = gd.H3Grid(8, column="cell")
-    table = gd.tabulate(frame, grid=grid, person="person", attributes=[gd.Nominal("activity")])
+    activity = gd.Nominal("activity", taxonomy=taxonomy)
+    table = gd.tabulate(frame, grid=grid, person="person", attributes=[activity])
     rules = gd.Policy(**{"k_min": 10, **policy})
     found = gd.failing_districts(table, rules, gd.score(table, rules), least=least)
     return found.to_dict("records")
@@ -37,9 +43,17 @@ def test_neighbours_with_one_top_value_that_fail_l_are_one_district() -> None:
             "n_cells": 4,
             "gates": "l_min",
             "top_value": "clinic",
-            "cause": TOO_FINE,
+            "cause": NO_TAXONOMY,
         }
     ]
+
+
+def test_the_taxonomy_is_too_fine_only_where_there_is_one() -> None:
+    city = {**dict.fromkeys(ROW[:3], CLINIC), FAR: EVEN}
+    health = gd.Taxonomy.of({"clinic": "health", "gym": "health", "cafe": "other"}, name="t")
+    for taxonomy, cause in ((None, NO_TAXONOMY), (health, TOO_FINE)):
+        (found,) = districts(city, taxonomy=taxonomy, l_min=2)
+        assert (found["cause"], found["n_cells"]) == (cause, 3)
 
 
 def test_another_top_value_a_cell_that_passes_and_one_below_k_part_districts() -> None:
@@ -71,7 +85,9 @@ def test_where_chance_alone_is_as_large_as_the_distance_k_is_too_small() -> None
     assert found["cells"] == joined(ROW[:3])
     many = [{value: 10 * n for value, n in mix.items()} for mix in turned]
     assert districts(dict(zip(ROW[:3], many, strict=True)), t_max=0.15) == []  # three tops, each alone
-    assert districts(dict.fromkeys(ROW[:3], many[0]) | {FAR: {"c": 300}}, t_max=0.15)[0]["cause"] == TOO_FINE
+    assert (
+        districts(dict.fromkeys(ROW[:3], many[0]) | {FAR: {"c": 300}}, t_max=0.15)[0]["cause"] == NO_TAXONOMY
+    )
 
 
 def test_where_everybody_did_both_only_merging_helps() -> None:

@@ -744,8 +744,10 @@ def test_rows_at_zero_are_counted_and_noted(rows_per_batch: int | None) -> None:
     table = pd.DataFrame({"person": list("abcd"), "lon": [0.0, 0, 5, -0.0], "lat": [0.0, 7, 0, 0.0]})
     intake = whole(take(table, spec_of(), rows_per_batch))
     assert intake.counted == 4
-    assert intake.notes == ("2 rows lie at (0, 0)",)
-    assert whole(take(table.iloc[:1], spec_of())).notes == ("1 row lies at (0, 0)",)
+    leave = "Leave out what does not belong."
+    assert intake.notes == (f"2 rows lie at (0, 0), often a missing place: they count there. {leave}",)
+    (one,) = whole(take(table.iloc[:1], spec_of())).notes
+    assert one == f"1 row lies at (0, 0), often a missing place: it counts there. {leave}"
     assert whole(take(table.iloc[1:3], spec_of())).notes == ()
     assert whole(take(table, spec_of(Lattice(west=1)))).notes == ()
 

@@ -69,9 +69,10 @@ class Intake:
     @property
     def notes(self) -> tuple[str, ...]:
         """What looks suspicious, although it was counted, in words."""
-        verb = "lies" if self.at_origin == 1 else "lie"
-        origin = (f"{_rows(self.at_origin)} {verb} at (0, 0)",) if self.at_origin else ()
-        return (*self.remarks, *origin)
+        one = self.at_origin == 1
+        where = f"{_rows(self.at_origin)} {'lies' if one else 'lie'} at (0, 0), often a missing place"
+        origin = (f"{where}: {'it counts' if one else 'they count'} there. Leave out what does not belong.",)
+        return (*self.remarks, *(origin if self.at_origin else ()))
 
     def __add__(self, other: Intake) -> Intake:
         """The tally of two batches, this one the earlier."""
