@@ -437,10 +437,9 @@ def test_a_release_that_was_tampered_with_is_an_error_or_fails_its_audit(
     with closing(sqlite3.connect(tmp_path / "r.gpkg", isolation_level=None)) as database:
         for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             database.execute(f'DROP TRIGGER "{name}"')
-        try:
-            database.execute(change)
-        except sqlite3.OperationalError as error:  # SQLite before 3.35 drops no column
-            pytest.skip(str(error))
+        if "DROP COLUMN" in change and sqlite3.sqlite_version_info < (3, 35):
+            pytest.skip("SQLite before 3.35 drops no column")
+        database.execute(change)
     for command in READERS:
         code, _, err = run(*command)
         assert code in (0, 1, 3) or (command[0] == "map" and code == 2 and "gpkg_" in change), err
