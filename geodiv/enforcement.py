@@ -178,7 +178,6 @@ def _outcome(judge: Judge, course: Course, publication: Publication, run_text: s
     final = score_rows(judge, counts, ids, plan.level[zones])
     rounds = sum(entry["stage"] == "ladder" for entry in course.journal)
     release = release_of(judge, plan, counts, rounds, publication, run_text)
-    final["remedy"] = "publish"
     final["final_remedy"] = np.repeat(release.cells["remedy"].to_numpy(dtype=object), len(table.attributes))
     final["zone_id"] = final["cell_id"]
     columns = ["round", "stage", "failing", "recoded", "merged", "suppressed", "zones"]

@@ -44,6 +44,25 @@ def test_every_level_pools_its_own_counts() -> None:
     assert [mix.tolist() for mix in overall] == [[10, 10, 10], [10, 10]]
 
 
+def test_other_labels_are_pooled_again() -> None:
+    """The pharmacy goes to the shops: health 10 and retail 20, and nothing of the first grouping is left."""
+    rows = [("c", f"p{i}", v) for i in range(10) for v in ("clinic", "pharmacy")]
+    rows += [("c", f"q{i}", "retail") for i in range(10)] + [("d", "r", "clinic")]
+    frame = pd.DataFrame(rows, columns=["cell", "person", "activity"])
+    first, second = (
+        tabulate(
+            frame,
+            gd.Nominal("activity", gd.Taxonomy.of({"clinic": "health", "pharmacy": to, "retail": "shop"})),
+        )
+        for to in ("health", "shop")
+    )
+    table = first.relabelled(second.spaces)
+    found = References.of(first, gd.Policy(k_min=2)).relabelled(table)
+    assert found.table is table
+    assert [mix.tolist() for mix in found.overall[0]] == [[10, 10, 10], [10, 20]]
+    assert found.of_units[0][1].toarray().tolist() == [[10, 20], [1, 0]]
+
+
 def test_cells_below_k_are_in_no_reference() -> None:
     found = scores({"c1": {"a": 5, "b": 5}, "c2": {"b": 1}, "c3": {"a": 10}}, gd.Global(), k_min=2)
     assert found.loc["c1", "reference_persons"] == 20
