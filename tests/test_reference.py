@@ -63,6 +63,14 @@ def test_other_labels_are_pooled_again() -> None:
     assert found.of_units[0][1].toarray().tolist() == [[10, 20], [1, 0]]
 
 
+def test_what_is_too_large_to_write_out_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {cell: {"a": i + 1, "b": 7 - i} for i, cell in enumerate([CENTRE, *RING])}
+    policy = gd.Policy(k_min=2, t_max=0.3, reference=gd.Ring(order=1, max_order=2, min_persons=20))
+    written = gd.score(tabulate(counts), policy)
+    monkeypatch.setattr("geodiv.reference.DENSE", 0)
+    pd.testing.assert_frame_equal(gd.score(tabulate(counts), policy), written)
+
+
 def test_cells_below_k_are_in_no_reference() -> None:
     found = scores({"c1": {"a": 5, "b": 5}, "c2": {"b": 1}, "c3": {"a": 10}}, gd.Global(), k_min=2)
     assert found.loc["c1", "reference_persons"] == 20

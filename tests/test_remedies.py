@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from crowds import FAR, ROW, tabulate, visits
+from crowds import CENTRE, FAR, RING, ROW, tabulate, visits
 from scipy import sparse
 
 import geodiv as gd
 from geodiv.enforcement import REMEDIES
 from geodiv.remedies.grow import grow
-from geodiv.remedies.moves import View, publish
+from geodiv.remedies.moves import Moves, View, exchange, publish, split
 from geodiv.remedies.refine import refine
 from geodiv.remedies.residual import Rest
 from geodiv.remedies.situation import Situation
@@ -429,7 +429,9 @@ def test_two_cells_that_touch_join_together() -> None:
 def test_two_cells_become_a_zone_of_their_own(pair: tuple[str, str]) -> None:
     table = tabulate({pair[0]: {"a": 5}, pair[1]: {"b": 5}, FAR: {"a": 6, "b": 6}})
     plan = joined(table, dark="".join(LETTERS[cell] for cell in pair))
-    assert zones_of(table, refined(table, plan, l_min=1.9)) == {"".join(LETTERS[c] for c in pair), "F"}
+    for most in (2, 7):
+        zones = zones_of(table, refined(table, plan, l_min=1.9, max_members=most))
+        assert zones == {"".join(LETTERS[c] for c in pair), "F"}
 
 
 def refined(table: gd.Tabulation, plan: gd.Plan, rest: bool = False, **policy: Any) -> gd.Plan:
@@ -587,6 +589,65 @@ def test_it_counts_what_a_zone_loses_not_how_coarse_it_is() -> None:
     view = View.of(Judge.of(table, gd.Policy(k_min=4, l_min=3, max_members=2)), plan)
     first = publish(view, np.ones(len(table.cells), bool), 1, 1).zones[0][[0]]
     assert set(table.cells[first.indices]) == {A, B}
+
+
+def view_of(table: gd.Tabulation, plan: gd.Plan, **policy: Any) -> View:
+    return View.of(Judge.of(table, gd.Policy(**{"k_min": 4, **policy})), plan)
+
+
+def told(table: gd.Tabulation, moves: Moves) -> list[list[str]]:
+    """The zones of each move, written by the letters of their cells, or by their ids."""
+    named = []
+    for row in range(moves.cells.shape[0]):
+        cells = [table.cells[zones[[row]].indices] for zones in moves.zones]
+        named.append(["".join(sorted(LETTERS.get(c, c) for c in of)) for of in cells])
+    return named
+
+
+def test_a_split_counts_what_both_parts_lose() -> None:
+    """A is coarse by itself and with B; B is told finely with C alone."""
+    counts = {A: {"a": 9, "c": 9}, B: {"a": 2}, C: {"a": 9, "b": 9, "c": 9, "d": 9}}
+    table = tabulate(counts, gd.Nominal("activity", EVEN))
+    plan = joined(table, "ABC")
+    view = view_of(table, plan.recode(plan.zones, 0, np.ones(1, int)), l_min=3)
+    assert told(table, split(view, np.ones(3, bool))) == [["A", "BC"]]
+
+
+def test_where_nothing_changed_no_move_is_tried_again() -> None:
+    """B could join A or C or both, or go from C to A; what touches none of the fresh cells is left out."""
+    even = {"a": 9, "b": 9, "c": 9, "d": 9}
+    table = tabulate({A: even, B: {"a": 5}, C: even}, gd.Nominal("activity", EVEN))
+    view = view_of(table, joined(table, dark="B"), l_min=3)
+    for fresh, one, both in (
+        ("A", [["AB"]], [["ABC"]]),
+        ("C", [["BC"]], [["ABC"]]),
+        ("B", [["AB"], ["BC"]], [["ABC"]]),
+        ("", [], []),
+    ):
+        new = np.isin(table.cells, [cell for cell, letter in LETTERS.items() if letter in fresh])
+        assert sorted(told(table, publish(view, new, 1, 1))) == one
+        assert told(table, publish(view, new, 1, 2)) == both
+    table = tabulate({A: {"a": 9, "b": 9}, B: {"c": 5, "d": 5}, C: even}, gd.Nominal("activity", EVEN))
+    plan = joined(table, "BC").recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
+    view = view_of(table, plan, l_min=3)
+    for fresh, moves in (("A", [["C", "AB"]]), ("B", [["C", "AB"]]), ("", [])):
+        new = np.isin(table.cells, [cell for cell, letter in LETTERS.items() if letter in fresh])
+        assert told(table, exchange(view, new)) == moves
+
+
+def test_of_two_zones_to_join_the_smallest_ids_come_first() -> None:
+    """The centre needs 50 persons of each value beside it: the first with the fourth, or the second with others."""
+    persons = dict(zip(RING, (10, 25, 25, 40), strict=False))
+    around = {cell: {"a": n, "b": n, "c": n} for cell, n in persons.items()}
+    table = tabulate({CENTRE: {"x": 200}, **around})
+    plan = table.start().suppress(np.flatnonzero(table.cells == CENTRE))
+    view = view_of(table, plan, share_max=0.6)
+    found = publish(view, np.ones(5, bool), 1, 2).zones[0]
+    pairs = [
+        [RING.index(c) for c in table.cells[found[[row]].indices] if c != CENTRE]
+        for row in range(found.shape[0])
+    ]
+    assert pairs == [[0, 3], [1, 2], [1, 3], [2, 3]]
 
 
 def test_of_splits_that_are_alike_the_one_of_the_smallest_ids() -> None:

@@ -16,8 +16,8 @@ from scipy import sparse
 
 import geodiv as gd
 from geodiv.remedies.grow import Grown, grow
-from geodiv.remedies.moves import Moves, View, _joined, _parts, _pieces, connected
-from geodiv.remedies.refine import _any, _disjoint, _safe
+from geodiv.remedies.moves import Moves, View, _ids, _joined, _parts, _pieces, connected
+from geodiv.remedies.refine import _any, _disjoint, _safe, refine
 from geodiv.remedies.release_level import release_levels
 from geodiv.remedies.residual import Rest, protect_residual
 from geodiv.scores import Judge
@@ -227,6 +227,21 @@ def test_sets_of_cells_hang_together_as_by_a_walk() -> None:
     assert connected(sets_of(table, [(), ()]), table.adjacency).tolist() == [False, False]
 
 
+def test_ids_of_sets_of_several_sizes() -> None:
+    table = table_of(drawn(1, [f"c{i}" for i in range(4)]))
+    assert _ids(sets_of(table, [(2, 3), (), (0, 1, 3)]), 3).tolist() == [[2, 3, -1], [-1] * 3, [0, 1, 3]]
+
+
+def test_a_set_of_no_cells_hangs_together_with_nothing() -> None:
+    table = table_of(drawn(1, ["c0", "c1"]))
+    assert connected(sets_of(table, [(), (1,), (), (0,)]), table.adjacency).tolist() == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
 def view_of(zones: list[tuple[int, ...]], dark: list[int]) -> tuple[gd.Tabulation, View]:
     table = tabulate({cell: {"a": 4, "b": 4} for cell in DISK})
     plan = table.start().merge(sets_of(table, [z for z in zones if len(z) > 1])).suppress(np.array(dark))
@@ -315,6 +330,7 @@ def test_what_became_of_seeds() -> None:
         (3, 1, {"l_min": 2.3}),
         (3, 19, {"l_min": 2.3}),
         (3, 31, {"l_min": 2.3}),
+        (4, 9, {"l_min": 2.3}),
         (4, 33, {"l_min": 2.3}),
         (5, 0, {"l_min": 2.3}),
         (5, 2, {"l_min": 3, "share_max": 0.6}),
@@ -331,7 +347,8 @@ def test_many_grow_at_once_as_one_after_the_other(members: int, seed: int, gates
     published = np.zeros(len(table.cells), bool)
     if seed == 2:
         published[::6] = True
-    found = grow(judge, table.start(), published)
+    with np.errstate(all="raise"):
+        found = grow(judge, table.start(), published)
 
     def persons(cells: list[int]) -> set[str]:
         return set().union(*(p for i in cells for p in visits[table.cells[i]].values()))
@@ -366,6 +383,13 @@ def test_two_cells_by_themselves_gather() -> None:
     found = grow(Judge.of(table, gd.Policy(k_min=6, l_min=2)), table.start(), np.zeros(3, bool))
     together = np.flatnonzero(np.isin(table.cells, ROW[:2]))
     assert found.zone[together].tolist() == [together[0]] * 2
+
+
+def test_where_no_cell_has_k_persons_nothing_is_left_to_tell() -> None:
+    table = tabulate({"c1": {"a": 1}, "c2": {"a": 2}}, gd.Nominal("activity", sensitive=["a"]))
+    rest = Rest.of(Judge.of(table, gd.Policy(k_min=3, incidence_max=0.8, tier_incidence_max=0.8)))
+    with np.errstate(all="raise"):
+        assert rest.safe(sets_of(table, [()])).tolist() == [True]
 
 
 def test_one_person_in_two_cells_is_one_of_one() -> None:
@@ -417,6 +441,36 @@ def test_of_moves_that_the_rest_forbids_together_what_can_be_had_of_each_half() 
         assert _safe(rest, dark, sets_of(table, moves), np.arange(len(moves))).tolist() == expected
         told.add("all" if len(expected) == len(moves) else "some" if expected else "none")
     assert {"all", "some"} <= told
+
+
+def test_what_the_rest_forbade_is_tried_again_after_every_change() -> None:
+    """The lone cell goes last: without it, all of the rest are in `s`, until the first two cells are published.
+
+    The same ten persons are in all four cells of the rest; who is in `s` in the second is not in the fourth.
+    """
+    crowd, half = [f"p{i}" for i in range(10)], [f"p{i}" for i in range(5)]
+    others = [p for p in crowd if p not in half]
+    one, two, three, four = ROW[0], ROW[1], ROW[4], ROW[5]
+    made: Visits = {
+        one: {"a": set(crowd)},
+        two: {"b": set(crowd), "s": set(half)},
+        three: {"a": set(crowd)},
+        four: {"b": set(crowd), "s": set(others)},
+        FAR: {"a": {f"q{i}" for i in range(10)}, "b": {f"r{i}" for i in range(10)}},
+    }
+    table = table_of(made, gd.Nominal("activity", sensitive=["s"]))
+    judge = Judge.of(table, gd.Policy(k_min=10, l_min=2, incidence_max=0.5, max_members=2))
+    rest = Rest.of(judge)
+    at = {cell: int(np.flatnonzero(table.cells == cell)[0]) for cell in made}
+    alone = (at[one], at[two], at[three], at[four])
+    assert rest.safe(sets_of(table, [alone, (at[FAR], *alone[2:]), alone[2:]])).tolist() == [
+        False,
+        True,
+        True,
+    ]
+    found = refine(judge, table.start().suppress(np.arange(5)), rest)
+    assert not found.suppressed.any()
+    assert len(found.zones) == 3
 
 
 def test_one_person_everywhere_is_no_news_in_the_rest() -> None:

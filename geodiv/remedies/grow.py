@@ -59,7 +59,7 @@ def grow(judge: Judge, plan: Plan, published: BoolArray) -> Plan:
     """
     persons = judge.table.persons
     free = ~published
-    waiting = np.flatnonzero(free & _hopeful(judge, free))
+    waiting = np.flatnonzero(_hopeful(judge, free))
     waiting = waiting[np.lexsort((waiting, -persons[waiting]))]
     grown = _grow(judge, free, waiting)
     while len(waiting):
@@ -74,7 +74,7 @@ def grow(judge: Judge, plan: Plan, published: BoolArray) -> Plan:
 
 
 def _hopeful(judge: Judge, free: BoolArray) -> BoolArray:
-    """(cells,) cells whose connected unpublished surroundings hold enough persons to reach k_min at all."""
+    """(cells,) free cells whose connected free surroundings hold enough persons to reach k_min at all."""
     inside = judge.table.adjacency.multiply(free[:, None]).multiply(free[None, :])
     _, part = csgraph.connected_components(CSR(inside), directed=False)
     total = np.bincount(part, weights=judge.table.persons * free)
@@ -129,9 +129,7 @@ def _best(judge: Judge, free: BoolArray, path: IntArray) -> IntArray:
 def _sets(path: IntArray, cells: int) -> CSR:
     """(seeds, cells) sparse 0/1 of the cells of each path."""
     seed, at = np.nonzero(path >= 0)
-    sets = CSR((np.ones(len(seed)), (seed, path[seed, at])), shape=(len(path), cells))
-    sets.sort_indices()
-    return sets
+    return CSR((np.ones(len(seed)), (seed, path[seed, at])), shape=(len(path), cells))
 
 
 def _settle(judge: Judge, free: BoolArray, seeds: IntArray, grown: Grown) -> tuple[BoolArray, IntArray]:
