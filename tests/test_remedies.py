@@ -629,10 +629,38 @@ def test_where_nothing_changed_no_move_is_tried_again() -> None:
         assert told(table, publish(view, new, 1, 2)) == both
     table = tabulate({A: {"a": 9, "b": 9}, B: {"c": 5, "d": 5}, C: even}, gd.Nominal("activity", EVEN))
     plan = joined(table, "BC").recode(np.flatnonzero(table.cells == A), 0, np.ones(1, int))
-    view = view_of(table, plan, l_min=3)
+    view = view_of(table, plan, k_min=10, l_min=3)
     for fresh, moves in (("A", [["C", "AB"]]), ("B", [["C", "AB"]]), ("", [])):
         new = np.isin(table.cells, [cell for cell, letter in LETTERS.items() if letter in fresh])
         assert told(table, exchange(view, new)) == moves
+
+
+@pytest.mark.parametrize("order", ["ABCD", "DCBA"])
+@pytest.mark.parametrize(
+    ("second", "fourth"),
+    [({"c": 5, "d": 5}, {"a": 2, "b": 2, "c": 2}), ({"a": 5, "b": 5, "c": 9, "d": 9}, {"a": 500})],
+    ids=["the zone cannot do without", "the other cannot do with"],
+)
+def test_a_member_that_may_not_go_is_no_move(order: str, second: Any, fourth: Any) -> None:
+    """The second cell could go to the first; the third to the fourth, but for what it leaves or joins."""
+    one, two, three, four = (dict(zip("ABCD", ROW, strict=False))[x] for x in order)
+    even = {"a": 9, "b": 9, "c": 9, "d": 9}
+    table = tabulate(
+        {one: {"a": 9, "b": 9}, two: second, three: even, four: fourth}, gd.Nominal("activity", EVEN)
+    )
+    plan = joined(table, order[1:3])
+    plan = plan.recode(np.flatnonzero(np.isin(table.cells, [one, four])), 0, np.ones(1, int))
+    found = told(table, exchange(view_of(table, plan, l_min=3), np.ones(4, bool)))
+    assert found == [[order[2], "".join(sorted(order[:2]))]]
+
+
+def test_two_cells_join_two_zones_where_nothing_less_would_pass() -> None:
+    """B and C have one value each; A and D have five each, and either alone is not enough for the two."""
+    counts = {A: dict.fromkeys("abcde", 12), B: {"x": 100}, C: {"y": 100}, D: dict.fromkeys("fghij", 12)}
+    table = tabulate(counts)
+    plan = joined(table, dark="BC")
+    for most, zones in ((3, {"A", "D"}), (4, {"ABCD"})):
+        assert zones_of(table, refined(table, plan, l_min=4.5, share_max=0.6, max_members=most)) == zones
 
 
 def test_of_two_zones_to_join_the_smallest_ids_come_first() -> None:
