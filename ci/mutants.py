@@ -57,7 +57,7 @@ TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("remedies/recode.py", "remedies/merge.py", "remedies/suppress.py", "remedies/release_level.py",
          "remedies/situation.py", "remedies/residual.py", "remedies/grow.py", "remedies/refine.py",
          "remedies/moves.py"),
-        ("remedies_parts", "remedies"),
+        ("remedies_parts", "remedies", "neighbourhoods"),
     ),
     "enforcement": (("enforcement.py",), ("enforcement", "remedies")),
 }  # fmt: skip

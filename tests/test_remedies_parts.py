@@ -15,7 +15,7 @@ from crowds import CENTRE, FAR, ROW, tabulate, visits
 from scipy import sparse
 
 import geodiv as gd
-from geodiv.remedies.grow import Grown, grow
+from geodiv.remedies.grow import Grown, _hopeful, grow
 from geodiv.remedies.moves import Moves, View, _ids, _joined, _parts, _pieces, connected
 from geodiv.remedies.refine import _any, _disjoint, _safe, refine
 from geodiv.remedies.release_level import release_levels
@@ -234,6 +234,7 @@ def test_ids_of_sets_of_several_sizes() -> None:
 
 def test_a_set_of_no_cells_hangs_together_with_nothing() -> None:
     table = table_of(drawn(1, ["c0", "c1"]))
+    assert connected(sets_of(table, [(), (1,)]), table.adjacency).tolist() == [False, True]
     assert connected(sets_of(table, [(), (1,), (), (0,)]), table.adjacency).tolist() == [
         False,
         True,
@@ -376,6 +377,14 @@ def test_many_grow_at_once_as_one_after_the_other(members: int, seed: int, gates
     }
     assert told == zones
     assert zones
+
+
+def test_only_free_cells_that_can_reach_k_with_free_neighbours_are_seeds() -> None:
+    """The published fourth cell of the row parts the three before it, 6 persons, from the two after it, 4."""
+    table = tabulate({cell: {"a": 2} for cell in ROW[:6]} | {FAR: {"a": 9}})
+    free = table.cells != ROW[3]
+    found = _hopeful(Judge.of(table, gd.Policy(k_min=6)), free)
+    assert set(table.cells[found]) == set(ROW[:3])
 
 
 def test_two_cells_by_themselves_gather() -> None:

@@ -75,8 +75,9 @@ def grow(judge: Judge, plan: Plan, published: BoolArray) -> Plan:
 
 def _hopeful(judge: Judge, free: BoolArray) -> BoolArray:
     """(cells,) free cells whose connected free surroundings hold enough persons to reach k_min at all."""
-    inside = judge.table.adjacency.multiply(free[:, None]).multiply(free[None, :])
-    _, part = csgraph.connected_components(CSR(inside), directed=False)
+    inside = CSR(judge.table.adjacency.multiply(free[:, None]).multiply(free[None, :]))
+    inside.eliminate_zeros()
+    _, part = csgraph.connected_components(inside, directed=False)
     total = np.bincount(part, weights=judge.table.persons * free)
     size = np.bincount(part, weights=free)
     return np.asarray((total[part] >= judge.policy.k_min) & (size[part] > 1))
