@@ -12,12 +12,12 @@ The names below are the public interface; each is loaded when it is first used, 
 #   4 judging               inventory reference verdicts scores districts counsel
 #   5 acting                remedies subtraction course ending records release verify enforcement place_findings
 #                           taxonomies textbook audits
-#   6 leaving the building  columns atomic metadata sidecar styles extensions shares geopackage partial geoparquet
-#                           spreadsheet onelayer formats work policy_file reference_files place_files run demo recognise
-#                           cellsize suggest summary info wording page vendor outlines mapviews webmap drawing pictures
-#                           sweep_plots mix_plots plots
+#   6 leaving the building  columns atomic targets metadata sidecar styles extensions shares geopackage partial
+#                           geoparquet spreadsheet onelayer formats work policy_file reference_files place_files run
+#                           demo recognise cellsize suggest summary info wording page vendor outlines mapviews webmap
+#                           drawing pictures sweep_plots mix_plots plots
 #                           notebook workfile findings figures reportgates reportscores reportaudits report progress
-#                           flags targets sweep_files cli_audits taxonomy_plot cli_taxonomy cli_maps cli
+#                           flags sweep_files cli_audits taxonomy_plot cli_taxonomy cli_maps cli
 
 from __future__ import annotations
 

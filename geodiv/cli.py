@@ -20,7 +20,7 @@ from .cli_taxonomy import taxonomy
 from .errors import GeodivError
 from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
-from .targets import check_targets
+from .targets import check_ending, check_targets
 from .text import in_lines, printable
 
 INTERRUPTED = 130
@@ -136,10 +136,12 @@ def init(
 ) -> None:
     """Write a commented policy.toml for VISITS: columns found, values listed, a cell size suggested."""
     from .atomic import replacing
+    from .sources import files_of
     from .suggest import suggested_policy
 
     if output is not None:
-        check_targets([output], [visits], overwrite)
+        check_ending("a policy", output, (".toml",))
+        check_targets([output], files_of(visits), overwrite)
     text = suggested_policy(visits, person=person, layer=layer, crs=crs, k_min=k_min)
     if output is None:
         click.echo(text, nl=False)
@@ -171,12 +173,15 @@ def score(
     """Score every cell of VISITS: internal, for those who may see the visits."""
     from .counsel import advice
     from .districts import failing_districts
+    from .geopackage import check_work
     from .scores import score as scored
+    from .sources import files_of
     from .summary import score_figures, score_text
     from .work import write_scores
 
-    check_targets([output, rejects], [visits, flags["policy"]], overwrite)
+    check_work(output)
     run = run_of_flags(flags)
+    check_targets([output, rejects], [*files_of(visits), *run.files], overwrite)
     with reporting(progress) as report:
         table = run.tabulate(visits, engine=engine_of_flags(flags), rejects=rejects, progress=report)
         policy = run.policy_for(table)
@@ -221,14 +226,19 @@ def enforce(
     """Repair what fails in VISITS, count again until nothing does, and write the release."""
     from .counsel import advice
     from .formats import format_of
+    from .geopackage import check_work
+    from .page import check_page
     from .sidecar import sidecar
+    from .sources import files_of
     from .summary import public_figures, release_text
 
     format_of(output)
+    check_work(work)
+    check_page(report_)
     beside = None if report_ is None else f"{report_}.json"
-    targets = [output, str(sidecar(output)), work, rejects, report_, beside]
-    check_targets(targets, [visits, flags["policy"]], overwrite)
     run = run_of_flags(flags)
+    targets: list[str | Path | None] = [output, sidecar(output), work, rejects, report_, beside]
+    check_targets(targets, [*files_of(visits), *run.files], overwrite)
     with reporting(progress) as report:
         table = run.tabulate(visits, engine=engine_of_flags(flags), rejects=rejects, progress=report)
         outcome = run.enforce_table(table, progress=report)

@@ -11,7 +11,7 @@ import click
 from .errors import UsageError
 from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
-from .targets import check_targets
+from .targets import check_ending, check_targets
 from .text import in_lines, printable
 
 if TYPE_CHECKING:
@@ -266,12 +266,15 @@ def sweep(
     """Figures of VISITS by size of the cells, or by thresholds: the table from which to choose. Internal."""
     from .audits.tables import records
     from .pictures import check_picture
+    from .sources import files_of
     from .sweep_files import write_plot, write_table
 
+    check_ending("a sweep", output, (".csv",))
     if plot is not None:
         check_picture(plot)
-    check_targets([output, plot], [visits, flags["policy"]], overwrite)
-    run, engine = run_of_flags(flags), engine_of_flags(flags)
+    run = run_of_flags(flags)
+    check_targets([output, plot], [*files_of(visits), *run.files], overwrite)
+    engine = engine_of_flags(flags)
     numbers = _numbers("--sizes", sizes)
     over = _numbers("--over-l", over_l), _numbers("--over-t", over_t)
     with reporting(progress) as report:

@@ -23,9 +23,12 @@ _overwrite = click.option("--overwrite", is_flag=True, help="Replace files that 
 def map_(release: str, output: str, tiles: str | None, attribution: str, overwrite: bool) -> int:
     """Write the map of RELEASE as one HTML file: published figures only."""
     from .formats import read_release
+    from .page import check_page
+    from .sidecar import sidecar
     from .webmap import write_map
 
-    check_targets([output], [release], overwrite)
+    check_page(output)
+    check_targets([output], [release, sidecar(release)], overwrite)
     write_map(read_release(release), output, tiles=tiles, attribution=attribution, overwrite=overwrite)
     click.echo(printable(output))
     return 0
@@ -44,10 +47,13 @@ def map_(release: str, output: str, tiles: str | None, attribution: str, overwri
 def report(file: str, output: str, overwrite: bool) -> int:
     """Write the report of a release (public), or of a work file (internal), for a reviewer."""
     from .formats import read_release
+    from .page import check_page
     from .report import twin, write_report
+    from .sidecar import sidecar
     from .workfile import is_work, read_work
 
-    check_targets([output, str(twin(output))], [file], overwrite)
+    check_page(output)
+    check_targets([output, twin(output)], [file, sidecar(file)], overwrite)
     internal = Path(file).suffix.lower() == ".gpkg" and is_work(file)
     write_report(read_work(file) if internal else read_release(file), output, overwrite=overwrite)
     click.echo(printable(f"{output}: {'INTERNAL, not for publication' if internal else 'public'}"))

@@ -14,13 +14,15 @@ import click
 from .errors import TaxonomyError, UsageError, did_you_mean, listed
 from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
 from .progress import MODES, reporting
-from .targets import check_targets
+from .targets import check_ending, check_targets
 from .text import in_lines, printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .engines.protocol import Engine
     from .policy import Policy
+    from .run import Run
     from .tabulation import Tabulation
     from .taxonomies.suggest import Suggestion, Suggestions
     from .taxonomies.wishes import Wishes
@@ -59,13 +61,16 @@ def check(
 ) -> None:
     """Say of each coarse value which cells it clears and which it worsens: internal."""
     from .pictures import check_picture
+    from .sources import files_of
     from .taxonomies.check import check_taxonomy
 
     if plot is not None:
         check_picture(plot)
-    check_targets([plot], [visits, flags["policy"]], overwrite)
+    run = run_of_flags(flags)
+    check_targets([plot], [*files_of(visits), *run.files], overwrite)
+    engine = engine_of_flags(flags)
     with reporting(progress) as report:
-        table, policy = _counted(visits, column, flags, report)
+        table, policy = _counted(run, visits, engine, report)
         found = check_taxonomy(table, policy, column)
     if plot is not None:
         from .taxonomy_plot import plot_check
@@ -119,12 +124,16 @@ def suggest(
 ) -> int:
     """Search coarser values that keep most persons for the least that is lost, and write the best as CSV."""
     from .atomic import replacing
+    from .sources import files_of
     from .taxonomies.suggest import suggest_taxonomy, taxonomy_csv
 
-    check_targets([output], [visits, flags["policy"]], overwrite)
+    check_ending("a taxonomy", output, (".csv",))
     wishes = _wishes(flags)
+    run = run_of_flags(flags)
+    check_targets([output], [*files_of(visits), *run.files], overwrite)
+    engine = engine_of_flags(flags)
     with reporting(progress) as report:
-        table, policy = _counted(visits, column, flags, report)
+        table, policy = _counted(run, visits, engine, report)
         found = suggest_taxonomy(table, policy, column, wishes=wishes)
     chosen = _chosen(found, labels)
     if chosen is not None:
@@ -170,13 +179,10 @@ def diff(before: str, after: str, column: str | None, strict: bool, as_json: boo
     return int(strict and not found.same)
 
 
-def _counted(
-    visits: str, column: str | None, flags: dict[str, Any], report: Any
-) -> tuple[Tabulation, Policy]:
+def _counted(run: Run, visits: str, engine: Engine, report: Any) -> tuple[Tabulation, Policy]:
     """The table and the policy; values outside a taxonomy stand for themselves, so that they can be named."""
     from .attribute import Nominal
 
-    run, engine = run_of_flags(flags), engine_of_flags(flags)
     attributes = tuple(
         replace(a, unknown="own value") if isinstance(a, Nominal) and a.taxonomy is not None else a
         for a in run.attributes

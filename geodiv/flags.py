@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -201,7 +202,8 @@ def run_of_flags(flags: Mapping[str, Any]) -> Run:
             if not given:
                 return file
             joined = _joined(parse(file.text, policy), given)
-            return Run.of(joined, Path(policy).parent, f"{policy}, with the flags")
+            run = Run.of(joined, Path(policy).parent, f"{policy}, with the flags")
+            return replace(run, files=(*file.files, *run.files))
         if not given.get("attribute"):
             raise UsageError(
                 "expected -p policy.toml, or a grid, --person and --attribute as flags; see --help."

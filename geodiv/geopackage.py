@@ -23,6 +23,7 @@ from .extensions import Dress, Layer, describe
 from .metadata import parsed
 from .shares import shares_tables
 from .sidecar import read_json, sidecar, to_json
+from .targets import check_ending
 
 if TYPE_CHECKING:
     from .release import Release
@@ -75,6 +76,11 @@ def write_release(release: Release, path: str | Path, *, overwrite: bool = False
         _write(file, layers, Dress("release", RELEASE_URI, metadata, release.metadata))
 
 
+def check_work(path: str | Path | None) -> None:
+    """Raise a UsageError unless a work file's name, if there is one, ends in .gpkg."""
+    check_ending("a work file", path, (".gpkg",))
+
+
 def write_work(
     layer: pd.DataFrame,
     scores: pd.DataFrame,
@@ -103,8 +109,9 @@ def write_work(
     Raises
     ------
     UsageError, WriteError
-        As for `write_release`.
+        As for `write_release`; or the name does not end in .gpkg.
     """
+    check_work(path)
     text = to_json(metadata)
     tables = work_tables(layer.columns)
     title = f"INTERNAL {title}"

@@ -14,9 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from .atomic import replacing
+from .targets import check_ending
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _IN_SCRIPT = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def check_page(path: str | Path | None) -> None:
+    """Raise a UsageError unless a page's name, if there is one, ends in .html or .htm."""
+    check_ending("a page", path, (".html", ".htm"))
 
 
 def text(value: Any) -> str:
@@ -123,10 +129,11 @@ class Page:
         Raises
         ------
         UsageError
-            A file exists and `overwrite` is false.
+            A file exists and `overwrite` is false, or the name is none of a page.
         WriteError
             It cannot be written; what stood there before still stands.
         """
+        check_page(path)
         texts = {**(beside or {}), path: self.html()}
         with replacing(*texts, overwrite=overwrite) as files:
             for file, content in zip(files, texts.values(), strict=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .atomic import replacing
 from .errors import UsageError
+from .targets import check_ending
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,10 +26,7 @@ def check_picture(path: str | Path) -> None:
     """
     if util.find_spec("matplotlib") is None:
         raise UsageError("--plot needs matplotlib, which is not installed: pip install 'geodiv[map]'.")
-    if Path(path).suffix.lower() not in PICTURES:
-        raise UsageError(
-            f"--plot: expected a name that ends in {', '.join(PICTURES)}, got '{Path(path).name}'."
-        )
+    check_ending("--plot", path, PICTURES)
 
 
 def write_picture(figure: Figure, path: str | Path, *, overwrite: bool = False) -> None:

@@ -202,6 +202,10 @@ def distinct_effective(
 
 
 def _located(frame: Any) -> gpd.GeoDataFrame:
+    if not isinstance(frame, pd.DataFrame):
+        raise UsageError(
+            f"expected a Release, or the GeoDataFrame of its cells or of scores, got {type(frame).__name__}."
+        )
     if not isinstance(frame, gpd.GeoDataFrame):
         raise UsageError("a map needs outlines, and these cells have none: their ids name no place.")
     return frame

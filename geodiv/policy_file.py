@@ -166,6 +166,16 @@ def parse(text: str, name: str) -> Tables:
     return tables
 
 
+def named_files(tables: Mapping[str, Any]) -> list[str]:
+    """The paths of files that the tables name, as they stand there."""
+    grid, reference = tables.get("grid", {}), tables.get("reference", {})
+    paths = [row.get("taxonomy") for row in tables.get("attribute", [])]
+    paths += [row.get(key) for row in tables.get("places", []) for key in ("path", "mapping")]
+    return [
+        path for path in (grid.get("path"), reference.get("regions"), reference.get("graph"), *paths) if path
+    ]
+
+
 def check(tables: Mapping[str, Any], name: str) -> None:
     """Raise `PolicyError` unless every table and key is known and of its kind; see `parse`."""
     for table in tables:

@@ -47,7 +47,7 @@ def write_report(subject: Release | Work, path: str | Path, *, overwrite: bool =
     Raises
     ------
     UsageError
-        A file exists and `overwrite` is false.
+        A file exists and `overwrite` is false, or the name is none of a page.
     WriteError
         It cannot be written; what stood there before still stands.
     """

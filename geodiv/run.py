@@ -11,7 +11,7 @@ from .attribute import Attribute, Nominal, Numeric, Ordinal
 from .errors import GeodivError, PolicyError, did_you_mean, listed
 from .place_files import PlaceMap
 from .policy import Global, Policy, Reference, Region, Ring, Weights
-from .policy_file import Tables, check, parse, written
+from .policy_file import Tables, check, named_files, parse, written
 from .publication import Publication
 from .reference_files import RegionLayer, read_graph, read_regions
 from .taxonomy import Taxonomy
@@ -55,6 +55,8 @@ class Run:
         Polygons that name each cell's region; the cells are known after counting only, see `policy_for`.
     maps : tuple of PlaceMap
         The maps behind the policy's places, for tables of another grid.
+    files : tuple of Path
+        What was read for it: the policy file, taxonomies, zones, regions, weights and maps.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Run:
     text: str = ""
     region_layer: RegionLayer | None = None
     maps: tuple[PlaceMap, ...] = ()
+    files: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, tables: Mapping[str, Any], folder: str | Path = ".", name: str = "this run") -> Run:
@@ -181,7 +184,8 @@ def read_run(path: str | Path) -> Run:
         raise PolicyError(
             f"expected UTF-8 text in '{path}', got another encoding. Save it as UTF-8."
         ) from None
-    return _run(parse(text, str(path)), text, path.parent, str(path))
+    run = _run(parse(text, str(path)), text, path.parent, str(path))
+    return replace(run, files=(path, *run.files))
 
 
 def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
@@ -227,6 +231,7 @@ def _run(tables: Tables, text: str, folder: Path, name: str) -> Run:
         text=text,
         region_layer=layer,
         maps=maps,
+        files=tuple(folder / file for file in named_files(tables)),
     )
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from .errors import UsageError
 
 
-def check_targets(targets: Sequence[str | None], inputs: Sequence[str | None], overwrite: bool) -> None:
+def check_targets(
+    targets: Iterable[str | Path | None], inputs: Iterable[str | Path], overwrite: bool
+) -> None:
     """Raise before any work is done when a file that is to be written must not be.
 
     Parameters
     ----------
-    targets : sequence of path or None
+    targets : iterable of path or None
         Files that a command will write; None for one that was not asked for.
-    inputs : sequence of path or None
+    inputs : iterable of path
         Files that it reads.
     overwrite : bool
         Whether targets may exist.
@@ -25,7 +28,7 @@ def check_targets(targets: Sequence[str | None], inputs: Sequence[str | None], o
     UsageError
         A target exists, is read too, or is named twice.
     """
-    read = {os.path.realpath(path) for path in inputs if path is not None}
+    read = {os.path.realpath(path) for path in inputs}
     seen: set[str] = set()
     for target in targets:
         if target is None:
@@ -40,3 +43,24 @@ def check_targets(targets: Sequence[str | None], inputs: Sequence[str | None], o
         if os.path.exists(real) and not overwrite:
             raise UsageError(f"'{target}' exists. Give --overwrite to replace it, or another name.")
         seen.add(real)
+
+
+def check_ending(what: str, path: str | Path | None, endings: Sequence[str]) -> None:
+    """Raise unless the name of a file that is to be written ends as its format does; None is no file.
+
+    Parameters
+    ----------
+    what : str
+        What is written, as the message calls it.
+    endings : sequence of str
+        In lower case, with the dot.
+
+    Raises
+    ------
+    UsageError
+        It ends otherwise: it would open as something that it is not.
+    """
+    if path is not None and Path(path).suffix.lower() not in endings:
+        raise UsageError(
+            f"{what}: expected a name that ends in {', '.join(endings)}, got '{Path(path).name}'."
+        )

@@ -53,7 +53,7 @@ def write_map(
     Raises
     ------
     UsageError
-        The file exists and `overwrite` is false, or the zones have no outlines or no CRS.
+        The file exists and `overwrite` is false, its name is none of a page, or the zones have no outlines or no CRS.
     WriteError
         It cannot be written; what stood there before still stands.
     """

@@ -349,7 +349,7 @@ def test_a_file_is_replaced_only_when_told(geodiv: Run, tmp_path: Path) -> None:
 def test_no_input_is_written_over(geodiv: Run, tmp_path: Path) -> None:
     visits = small(tmp_path)
     before = visits.read_bytes()
-    for flags in (("-o", visits), ("-o", "w.gpkg", "--rejects", visits)):
+    for flags in (("--rejects", visits), ("-o", "w.gpkg", "--rejects", visits)):
         code, _, err = geodiv("score", visits, *FLAGS, *flags, "--overwrite")
         assert code == 2
         assert "read by this run" in err

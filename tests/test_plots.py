@@ -157,6 +157,8 @@ def test_scores_are_mapped_a_cell_once_by_its_worst_attribute(outcome: gd.Outcom
     assert plots.remedy_map(outcome.scores).get_title() == "Zones by remedy (internal)"
     after = plots.remedy_map(outcome.scores, column="final_remedy")
     assert after.get_title() == "What became of the cells (internal)"
+    with pytest.raises(gd.UsageError, match=r"expected a Release, or the GeoDataFrame .* got Outcome"):
+        plots.remedy_map(outcome)  # type: ignore[arg-type]
 
 
 def test_sweeps() -> None:

@@ -19,7 +19,7 @@ from .several import FileSource, SeveralSource
 from .source import Described, Source, name_of, need
 from .vector import VectorSource
 
-__all__ = ["Described", "Source", "need", "open_source"]
+__all__ = ["Described", "Source", "files_of", "need", "open_source"]
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt", ".txt.gz")
 PARQUET = (".parquet", ".geoparquet", ".pq")
@@ -80,6 +80,28 @@ def open_source(source: Any, layer: str | None = None) -> Source:
     return opened
 
 
+def files_of(path: str) -> list[Path]:
+    """The files that a path of visits stands for, there or not; none for standard input and for an address.
+
+    Parameters
+    ----------
+    path : str
+        As for `open_source`.
+
+    Raises
+    ------
+    SourceError
+        A folder without files of visits, or a layer that is not named as it must be.
+    """
+    if path == "-" or "://" in path:
+        return []
+    text, _ = _layer_in(path, None)
+    file = Path(text)
+    if _is_folder(file):
+        return _in_folder(file)
+    return [file] if file.exists() or not glob.has_magic(text) else _matching(text)
+
+
 def _open_frame(source: Any) -> Source:
     if isinstance(source, pd.DataFrame):
         return PandasSource.open(source)
@@ -103,14 +125,23 @@ def _open_paths(text: str, layer: str | None) -> Source:
         raise SourceError(f"expected a path to a file, got the address {text!r}. Download it first.")
     text, layer = _layer_in(text, layer)
     path = Path(text)
-    if path.is_dir() and path.suffix.lower() != ".gdb":
+    if _is_folder(path):
         return _several(f"the folder {name_of(path)}", _in_folder(path), layer)
     if not path.exists() and glob.has_magic(text):
-        paths = [Path(found) for found in sorted(glob.glob(text, recursive=True))]
+        paths = _matching(text)
         if not paths:
             raise SourceError(f"expected files that match '{text}', got none. Check the path.")
         return _several(f"'{text}'", paths, layer)
     return _open_file(path, layer)
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether a path is a folder of files; a file geodatabase is one file."""
+    return path.is_dir() and path.suffix.lower() != ".gdb"
+
+
+def _matching(pattern: str) -> list[Path]:
+    return [Path(found) for found in sorted(glob.glob(pattern, recursive=True))]
 
 
 def _layer_in(text: str, layer: str | None) -> tuple[str, str | None]:
