@@ -188,7 +188,9 @@ class Numeric:
         unit of the column. A number outside is an error.
     positions : sequence of float, optional
         One a band; equal gaps otherwise.
-    taxonomy, missing, sensitive, gates, level
+    missing : sequence, optional
+        As for `Nominal`; a marker that is a number is that number however it is written, -999 also -999.0.
+    taxonomy, sensitive, gates, level
         As for `Ordinal`, over the bands' labels such as ``[10, 20)``.
 
     Examples
@@ -229,8 +231,12 @@ class Numeric:
     def recognise(self, texts: Sequence[str]) -> list[str]:
         """The band of each distinct text; see `Attribute`."""
         values = _without_markers(self, texts)
+        numbers = np.array([_number(value) for value in values], dtype=float)
+        markers = [_number(marker) for marker in self.missing]
+        for i in np.flatnonzero(np.isin(numbers, markers)).tolist():
+            values[i] = MISSING
         known = [i for i, value in enumerate(values) if value != MISSING]
-        numbers = np.array([_number(values[i]) for i in known], dtype=float)
+        numbers = numbers[known]
         edges = np.asarray(self.edges)
         outside = np.isnan(numbers) | (numbers < edges[0]) | (numbers > edges[-1])
         if outside.any():

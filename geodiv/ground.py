@@ -47,6 +47,7 @@ def path(positions: Sequence[float], missing: bool) -> Tree:
         position, splitting the edge that holds this point.
     """
     points = np.asarray(positions, dtype=float)
+    points = np.ldexp(points, -int(np.frexp(np.abs(points).max())[1]))  # so that no difference is infinite
     span = points[-1] - points[0]
     middle = (points[0] + points[-1]) / 2
     stops = np.unique(np.append(points, middle)) if missing else points

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import PolicyError, listed
-from .text import MISSING
+from .text import MISSING, as_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +21,8 @@ class Places:
     attribute : str
         Column of the attribute whose values the places are of.
     inventory : mapping of str to mapping of str to int
-        For each cell id, the number of places of each value in it. Cells without visits are ignored.
+        For each cell id, the number of places of each value in it, both compared as text. Cells without visits are
+        ignored.
     name : str, default ""
         Where the map comes from; it stands in the release's metadata.
     ignored : mapping of str to int, optional
@@ -51,10 +52,11 @@ class Places:
                 f"places of '{self.attribute}': expected a mapping of cell id to a mapping of value to number, "
                 f"got {type(self.inventory).__name__}."
             )
-        kept = {
-            str(cell): {str(value): _whole(self.attribute, n) for value, n in values.items()}
-            for cell, values in self.inventory.items()
-        }
+        kept: dict[str, dict[str, int]] = {}
+        for cell, values in self.inventory.items():
+            there = kept.setdefault(as_text(cell), {})
+            for value, n in values.items():
+                there[as_text(value)] = there.get(as_text(value), 0) + _whole(self.attribute, n)
         if any(MISSING in values for values in kept.values()):
             raise PolicyError(
                 f"places of '{self.attribute}': no place is of the value {MISSING}. Leave it out."

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .attribute import Attribute
 from .errors import PolicyError, did_you_mean, listed
 from .places import Places
+from .text import MISSING, as_text
 
 Remedy = Literal["recode", "merge", "suppress"]
 RecodeScope = Literal["zone", "release"]
@@ -124,8 +125,8 @@ class Region:
     Parameters
     ----------
     regions : mapping of str to str
-        Region of each cell id. A merged zone takes every region that its members lie in; a cell without a
-        region has no reference and takes the fallback.
+        Region of each cell id, both compared as text; None and NaN are no region. A merged zone takes every region
+        that its members lie in; a cell without a region has no reference and takes the fallback.
     min_persons, fallback
         As for `Ring`; a region does not widen.
     """
@@ -139,7 +140,14 @@ class Region:
             raise PolicyError(
                 f"regions: expected a mapping of cell id to region, got {type(self.regions).__name__}."
             )
-        object.__setattr__(self, "regions", dict(self.regions))
+        regions: dict[str, str] = {}
+        for cell, region in self.regions.items():
+            name = as_text(region)
+            if name != MISSING and regions.setdefault(as_text(cell), name) != name:
+                raise PolicyError(
+                    "regions: expected one region a cell, got a cell twice, with different ones."
+                )
+        object.__setattr__(self, "regions", regions)
         _check_fallback(self.min_persons, self.fallback)
 
 

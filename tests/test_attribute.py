@@ -89,6 +89,13 @@ def test_missing_markers_are_texts_like_values(kind):
     assert attribute.recognise(["-999", "", "true", MISSING]) == [MISSING] * 4
 
 
+def test_a_marker_of_numbers_is_a_number_however_it_is_written():
+    """CSV says -999.0 where a float column says -999: an open end would take it for a low income."""
+    income = Numeric("a", edges=[-math.inf, 10, math.inf], missing=[-999, "?", None])
+    assert income.recognise(["-999", "-999.0", "-9.99e2", "?", "-998"]) == [MISSING] * 4 + ["[-inf, 10)"]
+    assert Numeric("a", edges=[0, 50, 99], missing=[99]).recognise(["99.00", "98.9"]) == [MISSING, "[50, 99]"]
+
+
 def test_a_marker_that_is_a_value_too():
     with pytest.raises(TaxonomyError, match="'cafe' declared as missing and as a value"):
         Nominal("a", taxonomy=POI, missing=["cafe"])

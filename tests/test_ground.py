@@ -64,6 +64,15 @@ def test_the_unit_of_the_positions_does_not_matter(gaps, shift, factor, missing)
     )
 
 
+@pytest.mark.parametrize("unit", [1e308, 5e-324], ids=str)
+@pytest.mark.parametrize("missing", [False, True])
+def test_positions_as_far_apart_as_floats_go(unit, missing):
+    """The range of the first is no float: its weights would be 0, and every distance with them."""
+    positions = [-1, 0, 1] if unit > 1 else [0, 2, 4]
+    found = apart(path([x * unit for x in positions], missing))
+    np.testing.assert_allclose(found, apart(path(positions, missing)), atol=1e-15)
+
+
 def test_a_hierarchy_holds_values_apart_by_their_common_ancestor():
     up = [np.arange(4), np.array([0, 0, 1, 2]), np.array([0, 0, 0, 1])]
     forest = np.array([[0, 1, 2, 3], [1, 0, 2, 3], [2, 2, 0, 3], [3, 3, 3, 0]]) / 3

@@ -88,6 +88,12 @@ def test_an_inventory_holds_whole_numbers(inventory: Any) -> None:
         gd.Places("poi", inventory)
 
 
+def test_cells_and_values_of_a_map_are_texts() -> None:
+    """What the visits call 1 and true must not be overlooked where the map calls it 1.0 and True."""
+    places = gd.Places("poi", {1.0: {True: 1, 2.0: 3}, "1": {"2": 1}})  # type: ignore[dict-item]
+    assert places.inventory == {"1": {"true": 1, "2": 4}}
+
+
 def test_no_place_is_missing() -> None:
     with pytest.raises(gd.PolicyError, match=r"no place is of the value \(missing\)"):
         gd.Places("poi", {"a": {"(missing)": 1}})

@@ -227,6 +227,14 @@ def test_a_region_does_not_follow_the_callers_mapping():
     assert region.regions == {"a": "north"}
 
 
+def test_cells_and_regions_are_texts():
+    """A number is its text, and what is missing is no region, whichever way a table says it."""
+    region = Region({1: 1.0, "2": "1", 3.0: None, "4": math.nan, "1": 1})
+    assert region.regions == {"1": "1", "2": "1"}
+    with pytest.raises(PolicyError, match="one region a cell"):
+        Region({1: "north", "1": "south"})
+
+
 def test_a_policy_takes_each_reference():
     class Graph:
         adjacency = None
