@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from .cli_maps import COMMANDS as MAP_COMMANDS
 from .cli_taxonomy import taxonomy
 from .errors import GeodivError
 from .flags import engine_flags, engine_of_flags, run_flags, run_of_flags
+from .interrupts import Ended, ending_in_order
 from .progress import MODES, reporting
 from .targets import check_ending, check_targets
 from .text import in_lines, printable
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code.
 
     0 ok, 1 a gate or audit failed, 2 usage, 3 input unreadable or invalid, 4 not converged, 130 interrupted, 141 when
-    nobody reads what is printed.
+    nobody reads what is printed, 143 ended by SIGTERM, 129 by SIGHUP.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -52,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of one command; what goes wrong by a user's mistake is one message on standard error."""
     try:
-        with warnings.catch_warnings():
+        with ending_in_order(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = cli.main(args=arguments, prog_name="geodiv", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -64,6 +66,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except GeodivError as error:
         click.echo(f"geodiv: {error}", err=True)
         return error.exit_code
+    except Ended as ended:
+        with suppress(OSError):  # a terminal that was closed
+            click.echo(f"geodiv: ended by {ended.name}. Nothing half-written is left.", err=True)
+        return ended.code
     except SystemExit:  # click's word for a pipe that nobody reads from
         return BROKEN_PIPE
     except OSError as error:

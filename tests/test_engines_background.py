@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from concurrent.futures import Future
 from typing import Any
@@ -89,3 +90,25 @@ def test_an_interrupt_while_the_thread_starts_ends_it(begun: bool, monkeypatch: 
     started[0].join(timeout=60)
     assert not started[0].is_alive()
     assert begun or not ran.is_set()
+
+
+def test_a_second_interrupt_does_not_leave_the_work_alone() -> None:
+    """Ctrl-C twice: the second waits until the work has ended, as what it works on is about to be removed."""
+    ended = threading.Event()
+    cancelled: list[bool] = []
+
+    def cancel() -> None:
+        if not cancelled:
+            signal.raise_signal(signal.SIGINT)
+        cancelled.append(True)
+        if len(cancelled) == 3:
+            ended.set()
+
+    def meanwhile(running: Future[Any]) -> None:
+        raise KeyboardInterrupt
+
+    before = alive()
+    with pytest.raises(KeyboardInterrupt):
+        in_background(ended.wait, cancel, meanwhile)
+    assert len(cancelled) >= 3
+    assert alive() == before

@@ -341,7 +341,8 @@ def test_too_little_memory_is_a_clear_error_and_leaves_nothing(tmp_path: Path) -
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-def test_an_interrupt_while_visits_are_read_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interrupt_while_visits_are_read_leaves_nothing(name: str, code: int, tmp_path: Path) -> None:
     words = command(tmp_path)
     words[2] = words[2].replace(repr(VISITS), "'-'")
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -351,13 +352,13 @@ def test_an_interrupt_while_visits_are_read_leaves_nothing(tmp_path: Path) -> No
             while not made(tmp_path / "spill"):  # it then waits for the visits
                 assert process.poll() is None
                 waited.wait(0.05)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.Signals[name])
             process.wait(timeout=60)
             assert process.stderr is not None
             said = process.stderr.read()
         finally:
             process.kill()
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "Traceback" not in said
     assert made(tmp_path) == [tmp_path / "spill"]
     assert made(tmp_path / "spill") == []

@@ -20,11 +20,17 @@ import pytest
 import geodiv as gd
 from geodiv import cli
 from geodiv.atomic import replacing
-from geodiv.interrupts import uninterrupted
+from geodiv.interrupts import ENDINGS, Ended, ending_in_order, uninterrupted
 
 ROOT = Path(gd.__file__).parent.parent
 PACKAGE = str(Path(gd.__file__).parent)
 TOLD = "geodiv: interrupted. Nothing half-written is left."
+ENDS = {
+    "SIGINT": (130, TOLD),
+    "SIGTERM": (143, "geodiv: ended by SIGTERM. Nothing half-written is left."),
+    "SIGHUP": (129, "geodiv: ended by SIGHUP. Nothing half-written is left."),
+}
+"""The exit code and the message of each signal that asks for an end."""
 POINTS = int(os.environ.get("GEODIV_INTERRUPTS", "24"))
 """Moments of a run at which it is interrupted; each is a run of its own."""
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
@@ -143,14 +149,22 @@ def test_an_interrupt_leaves_what_was_there_or_what_was_to_be(
 STAGES = ("read", "count", "remedy", "refine", "verify")
 
 
-@pytest.mark.parametrize("stage", [*STAGES, "write"])
-def test_the_program_is_interrupted_at_each_stage(stage: str, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [
+        *((stage, "SIGINT") for stage in (*STAGES, "write")),
+        ("count", "SIGTERM"),
+        ("write", "SIGTERM"),
+        ("refine", "SIGHUP"),
+    ],
+)
+def test_the_program_is_interrupted_at_each_stage(stage: str, name: str, folder: Path) -> None:
     """A process of its own that sends itself the signal at the stage; "write": while the release is written."""
     code = f"""
 import os, signal, sys
 import geodiv.progress as progress, geodiv.geopackage as geopackage, geodiv.cli as cli
 def stop(*_):
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.{name})
 def report(stage, done, total):
     if stage == {stage!r}:
         stop()
@@ -164,7 +178,8 @@ cli.main()
     before = set(listing(folder))
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=env, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", TOLD)
+    assert (done.returncode, done.stderr.strip()) == ENDS[name]
+    assert done.stdout == ""
     assert set(listing(folder)) - before <= {"rejects.csv"}  # whole: reading had ended
 
 
@@ -224,3 +239,43 @@ def test_the_callers_own_handler_is_called_and_stays(tmp_path: Path) -> None:
         assert (tmp_path / "a.json").read_text() == "1"
     finally:
         signal.signal(signal.SIGINT, former)
+
+
+def test_a_wish_to_end_is_taken_over_for_the_length_of_the_block_only() -> None:
+    before = [signal.getsignal(number) for number in ENDINGS]
+    for number in ENDINGS:
+        with pytest.raises(Ended) as ended, ending_in_order():
+            signal.raise_signal(number)
+        assert (ended.value.code, ended.value.name) == (128 + number, number.name)
+    assert [signal.getsignal(number) for number in ENDINGS] == before
+
+
+@pytest.mark.parametrize("theirs", [signal.SIG_IGN, lambda *_: None], ids=["nohup", "a handler"])
+def test_what_somebody_else_sees_to_or_ignores_stays_so(theirs: Any) -> None:
+    former = signal.signal(signal.SIGHUP, theirs)
+    try:
+        with ending_in_order():
+            signal.raise_signal(signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is theirs
+    finally:
+        signal.signal(signal.SIGHUP, former)
+
+
+def test_of_several_that_wait_none_is_lost() -> None:
+    """Ctrl-C and a wish to end, both held back: whoever catches the one still gets the other."""
+    told: list[str] = []
+    former = signal.signal(signal.SIGINT, lambda *_: told.append("interrupt"))
+
+    def work() -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+            told.append("went on")
+
+    try:
+        with pytest.raises(Ended), ending_in_order():
+            work()
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert told == ["went on", "interrupt"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ..errors import SourceError, UsageError
+from ..interrupts import uninterrupted
 from ..leftovers import clear, remove
 
 _NAME = re.compile(r"geodiv-contributions\.(\d+)\.\w+")
@@ -52,5 +53,6 @@ def private_folder(within: Path) -> Path:
 def remove_folder(path: Path, process: int) -> None:
     """Remove a private folder, unless this is a copy of the process (`process`) that made it."""
     if os.getpid() == process:
-        remove(path)
-        _HELD.discard(path)
+        with uninterrupted():
+            remove(path)
+            _HELD.discard(path)

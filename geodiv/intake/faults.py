@@ -89,7 +89,7 @@ class Rejects:
                     csv.writer(self._file).writerow(("row", "reason"))
             except OSError as error:
                 raise self._error(error) from error
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):
                 self._part.unlink(missing_ok=True)
                 raise
         return self
