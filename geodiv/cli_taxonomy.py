@@ -261,9 +261,13 @@ def _read(path: str, column: str | None) -> Taxonomy:
 
     table = read_release(path).taxonomy
     there = list(dict.fromkeys(table["attribute"]))
+    if not there:
+        raise TaxonomyError(
+            f"'{path}': expected a release with a taxonomy, and none of its attributes has one."
+        )
     if (column is None and len(there) != 1) or (column is not None and column not in there):
         raise TaxonomyError(
-            f"'{path}': expected the taxonomy of one attribute, it has those of {listed(there) or 'none'}. Name one "
+            f"'{path}': expected the taxonomy of one attribute, it has those of {listed(there)}. Name one "
             f"with --of.{did_you_mean(column, there) if column else ''}"
         )
     rows = table[table["attribute"] == (column or there[0])]

@@ -197,11 +197,14 @@ def run_of_flags(flags: Mapping[str, Any]) -> Run:
     policy = flags.get("policy")
     file = None if policy is None else read_run(policy)
     try:
-        given = tables_of_flags(flags, Path(policy).parent if policy else Path("."))
+        before = {} if policy is None or file is None else parse(file.text, policy)
+        given = tables_of_flags(
+            flags, Path(policy).parent if policy else Path("."), before.get("attribute", [])
+        )
         if policy is not None and file is not None:
             if not given:
                 return file
-            joined = _joined(parse(file.text, policy), given)
+            joined = _joined(before, given)
             run = Run.of(joined, Path(policy).parent, f"{policy}, with the flags")
             return replace(run, files=(*file.files, *run.files))
         if not given.get("attribute"):
@@ -215,8 +218,13 @@ def run_of_flags(flags: Mapping[str, Any]) -> Run:
         raise UsageError(str(error)) from None
 
 
-def tables_of_flags(flags: Mapping[str, Any], folder: Path) -> Tables:
-    """The tables of a policy file that these flags stand for; paths become relative to `folder`."""
+def tables_of_flags(
+    flags: Mapping[str, Any], folder: Path, declared: Sequence[Mapping[str, Any]] = ()
+) -> Tables:
+    """The tables of a policy file that these flags stand for; paths become relative to `folder`.
+
+    `declared` are the attributes of the policy file: ``--taxonomy`` is theirs where no flag names an attribute.
+    """
     tables: Tables = {}
     for _, table, key, _, _ in _PLAIN:
         value = flags.get(f"{table}__{key}")
@@ -224,7 +232,7 @@ def tables_of_flags(flags: Mapping[str, Any], folder: Path) -> Tables:
             tables.setdefault(table, {})[key] = _relative(value, folder) if key in _PATHS else value
     if grid := _grid(flags, folder):
         tables["grid"] = grid
-    if attributes := _attributes(flags, folder):
+    if attributes := _attributes(flags, folder, declared):
         tables["attribute"] = attributes
     if "reference" in tables:
         tables["reference"] = _scope(tables["reference"]) | tables["reference"]
@@ -276,7 +284,9 @@ def _grid(flags: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**grid, "column": column} if column else grid
 
 
-def _attributes(flags: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
+def _attributes(
+    flags: Mapping[str, Any], folder: Path, declared: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     attributes: list[dict[str, Any]] = [{"column": column} for column in flags.get("attribute") or ()]
     for kind, key in (("ordinal", "order"), ("numeric", "edges")):
         for text in flags.get(kind) or ():
@@ -285,19 +295,25 @@ def _attributes(flags: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
             attributes.append(
                 {"column": column, "kind": kind, key: values if kind == "ordinal" else _edges(column, values)}
             )
+    if not attributes and flags.get("missing"):
+        raise UsageError(
+            "--missing belongs to attributes that stand on the command line too, and there is none."
+        )
+    if not attributes and flags.get("taxonomy"):
+        attributes = [dict(row) for row in declared]
     columns = [attribute["column"] for attribute in attributes]
     for text in flags.get("taxonomy") or ():
         column, path = text.split("=", 1) if text.split("=", 1)[0] in columns and "=" in text else ("", text)
         if not column and len(attributes) != 1:
-            known = listed(columns) or "no attribute"
-            raise UsageError(f"--taxonomy {text}: expected COLUMN=FILE with one of {known}.")
+            raise UsageError(
+                f"--taxonomy {text}: expected COLUMN=FILE with one of {listed(columns)}."
+                if columns
+                else "--taxonomy belongs to an attribute, and there is none: give --attribute or a policy."
+            )
         target = attributes[columns.index(column)] if column else attributes[0]
         target["taxonomy"] = _relative(path, folder)
+        target.pop("taxonomy_version", None)
     if missing := list(flags.get("missing") or ()):
-        if not attributes:
-            raise UsageError(
-                "--missing belongs to attributes that stand on the command line too, and there is none."
-            )
         for attribute in attributes:
             attribute["missing"] = missing
     return attributes

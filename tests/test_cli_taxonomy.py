@@ -89,6 +89,60 @@ def test_check_draws_whole_cells_to_both_sides_of_nought(
     assert all(text.isdecimal() for text in numbers), numbers
 
 
+def test_a_taxonomy_beside_a_policy_is_that_of_its_attribute(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = folder / "policy.toml"
+    policy.write_text(
+        '[visits]\nperson = "person"\n[grid]\nkind = "column"\ncolumn = "cell"\n[gates]\nl_min = 4\n'
+        '[[attribute]]\ncolumn = "activity"\ntaxonomy = "health.csv"\ntaxonomy_version = "3"\nmissing = ["?"]\n',
+        encoding="utf-8",
+    )
+    call_check = ["taxonomy", "check", folder / "visits.parquet", "-p", policy, "--json"]
+    for given in (folder / "appointment.csv", f"activity={folder / 'appointment.csv'}"):
+        code, shown, _ = call(capsys, *call_check, "--taxonomy", given)
+        assert code == 0
+        found = json.loads(shown)["taxonomy"]
+        assert (found["digest"], found["version"]) == (APPOINTMENT.digest, "")
+    work = folder / "release.gpkg"
+    assert call(capsys, "enforce", *call_check[2:], "--taxonomy", given, "-o", work)[0] in (0, 1)
+    run_text = gd.read_release(work).metadata["run"]
+    assert "appointment.csv" in run_text
+    assert "health.csv" not in run_text
+    assert 'missing = ["?"]' in run_text
+    policy.write_text(
+        policy.read_text(encoding="utf-8") + '[[attribute]]\ncolumn = "other"\n', encoding="utf-8"
+    )
+    code, _, said = call(capsys, *call_check, "--taxonomy", folder / "appointment.csv")
+    assert code == 2
+    assert "expected COLUMN=FILE with one of 'activity', 'other'" in said
+
+
+def test_a_taxonomy_needs_an_attribute(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call_check = [
+        "taxonomy",
+        "check",
+        folder / "visits.parquet",
+        "--person",
+        "person",
+        "--cell-column",
+        "cell",
+    ]
+    code, _, said = call(capsys, *call_check, "--taxonomy", folder / "health.csv")
+    assert code == 2
+    assert "--taxonomy belongs to an attribute, and there is none: give --attribute or a policy" in said
+
+
+def test_a_release_without_a_taxonomy_has_none_to_compare(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = folder / "plain.gpkg"
+    call(capsys, "enforce", *flags(folder), "-o", release)
+    code, _, said = call(capsys, "taxonomy", "diff", folder / "health.csv", release)
+    assert code == 3
+    assert "expected a release with a taxonomy, and none of its attributes has one" in said
+
+
 def test_a_plot_without_matplotlib_says_what_to_install(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
