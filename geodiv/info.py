@@ -12,9 +12,12 @@ from typing import Any
 from .errors import SourceError
 from .formats import FORMATS, read_release
 from .geopackage import RELEASE_URI, WORK_URI
+from .metadata import parsed
 from .sidecar import read_json, sidecar
 from .summary import public_figures, release_text
 from .text import in_lines
+from .wording import number, reference_words
+from .workfile import stored_json
 
 _GPKG = b"SQLite format 3"
 
@@ -87,9 +90,13 @@ def _work(path: Path) -> dict[str, Any]:
             "SELECT final_remedy, count(*) FROM cells WHERE final_remedy IS NOT NULL "
             "GROUP BY final_remedy ORDER BY final_remedy"
         ).fetchall()
+    metadata = parsed(stored_json(path)[WORK_URI], f"'{path}'")
+    keys = ("title", "note", "grid", "policy", "attributes")
+    about: dict[str, Any] = {key: metadata[key] for key in keys if key in metadata}
     return {
         "what": "work",
         "file": str(path),
+        **about,
         "cells": cells,
         "remedy": dict(before),
         "final_remedy": dict(after),
@@ -97,6 +104,7 @@ def _work(path: Path) -> dict[str, Any]:
 
 
 def _policy(path: Path) -> dict[str, Any]:
+    from .records import policy_record
     from .run import read_run
 
     run = read_run(path)
@@ -112,6 +120,7 @@ def _policy(path: Path) -> dict[str, Any]:
         },
         "reference": type(run.policy.reference).__name__.lower(),
         "ladder": list(run.policy.ladder),
+        "policy": policy_record(run.policy),
     }
 
 
@@ -141,16 +150,32 @@ def _visits(file: str, layer: str | None) -> dict[str, Any]:
 
 
 def _release_text(found: Mapping[str, Any]) -> str:
-    grid = ", ".join(f"{key} {value}" for key, value in found.get("grid", {}).items() if value is not None)
-    lines = [f"{found['file']}: a release, '{found.get('title', '')}', public.", f"Grid: {grid}."]
-    if found.get("note"):
-        lines.append(f"Note: {found['note']}")
+    lines = [f"{found['file']}: a release, '{found.get('title', '')}', public.", *_rules(found)]
     return f"{in_lines(lines)}\n{release_text(found)}"
+
+
+def _rules(found: Mapping[str, Any]) -> list[str]:
+    """Grid, gates, what they are measured against, taxonomies and the note, as the metadata have them."""
+    grid = ", ".join(f"{key} {value}" for key, value in found.get("grid", {}).items() if value is not None)
+    lines = [f"Grid: {grid}."]
+    for record in found.get("attributes", []):
+        column = record.get("column", "an attribute without a name")
+        lines.append(f"{column}: {_gates(record.get('gates', {}))}")
+        if taxonomy := record.get("taxonomy"):
+            named = " ".join(filter(None, [taxonomy.get("name"), taxonomy.get("version")]))
+            lines.append(f"  taxonomy {named} ({taxonomy.get('digest', '')[:12]})")
+    lines.append(f"Distance, shift and lift are to {reference_words(found.get('policy'))}.")
+    return [*lines, f"Note: {found['note']}"] if found.get("note") else lines
+
+
+def _gates(gates: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {number(value)}" for name, value in gates.items())
 
 
 def _work_text(found: Mapping[str, Any]) -> str:
     lines = [
         f"{found['file']}: a work file, INTERNAL: failing cells and their figures. Not for publication.",
+        *_rules(found),
         f"{found['cells']:,} occupied cells.",
         *(f"  {remedy:<20} {n:>7,}" for remedy, n in found["remedy"].items()),
     ]
@@ -165,8 +190,9 @@ def _work_text(found: Mapping[str, Any]) -> str:
 def _policy_text(found: Mapping[str, Any]) -> str:
     lines = [f"{found['file']}: a policy, valid.", f"Grid: {json.dumps(found['grid'])}"]
     for column, gates in found["attributes"].items():
-        lines.append(f"{column}: " + ", ".join(f"{name} {value:g}" for name, value in gates.items()))
-    lines.append(f"Reference: {found['reference']}. Remedies: {', '.join(found['ladder']) or 'none'}.")
+        lines.append(f"{column}: {_gates(gates)}")
+    lines.append(f"Distance, shift and lift are to {reference_words(found['policy'])}.")
+    lines.append(f"Remedies: {', '.join(found['ladder']) or 'none'}.")
     return in_lines(lines)
 
 

@@ -512,6 +512,19 @@ def test_info_tells_what_a_file_is(geodiv: Run, tmp_path: Path) -> None:
         assert found["what"] == what
 
 
+def test_info_says_the_gates_the_reference_and_the_taxonomy(geodiv: Run) -> None:
+    geodiv("demo", "-o", ".")
+    ring = "the ring of order 1 around it (up to order 3 for 30 persons, else the mix of the whole area)"
+    for file in ("release.gpkg", "release.json", "work.gpkg", POLICY):
+        out = geodiv("info", file)[1]
+        assert "poi_category: k_min 10, l_min 3, t_max 0.3, shift_max 0.3, incidence_max 0.8\n" in out
+        assert "income_band: k_min 10, l_min 2, t_max 0.4" in out
+        assert f"Distance, shift and lift are to {ring}.\n" in out
+        if file != POLICY:
+            assert "  taxonomy poi_taxonomy 2026-11 (7b7125e0b855)\n" in out
+            assert "Note: Streets where" in out
+
+
 def test_info_of_a_release_says_what_enforce_said(geodiv: Run) -> None:
     figures = json.loads(geodiv("enforce", VISITS, "-p", POLICY, "-o", "r.gpkg", "--json")[1])
     found = json.loads(geodiv("info", "r.gpkg", "--json")[1])
