@@ -13,9 +13,9 @@ The names below are the public interface; each is loaded when it is first used, 
 #   5 acting                remedies subtraction course ending records release verify enforcement place_findings
 #                           taxonomies textbook audits
 #   6 leaving the building  columns atomic targets metadata sidecar styles extensions shares geopackage partial
-#                           geoparquet spreadsheet onelayer formats work workfile policy_file reference_files place_files
-#                           run demo recognise cellsize suggest summary wording info page vendor outlines mapviews
-#                           webmap drawing pictures sweep_plots mix_plots plots
+#                           geoparquet spreadsheet onelayer formats work workfile policy_file reference_files
+#                           place_files run demo recognise cellsize suggest summary wording info page vendor outlines
+#                           mapviews webmap drawing pictures sweep_plots mix_plots plots
 #                           notebook findings figures reportgates reportscores reportaudits report progress
 #                           flags sweep_files cli_audits taxonomy_plot cli_taxonomy cli_maps cli
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import doctest
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
+import geodiv
 from geodiv.cli import cli
 
 ROOT = Path(__file__).parent.parent
@@ -60,3 +62,16 @@ def test_each_version_of_the_changelog_opens_with_verdicts() -> None:
     assert versions
     for version in versions:
         assert re.findall(r"^### (.+)$", version, flags=re.M)[0] == "Verdicts", version.splitlines()[0]
+
+
+@pytest.mark.skipif(not (ROOT / "recipe").is_dir(), reason="the recipe is not in a source distribution")
+def test_the_recipe_needs_what_the_package_needs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    run = recipe[recipe.index("  run:") : recipe.index("test:")]
+    names = {"h3-py": "h3"}
+    found = {f"{names.get(name, name)}>={least}" for name, least in re.findall(r"- (\S+) >=(\S+)", run)}
+    assert found == {*project["dependencies"], f"python{project['requires-python']}"}
+    assert f'set version = "{geodiv.__version__}"' in recipe
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(rf"^version: {re.escape(geodiv.__version__)}$", citation, flags=re.M)
