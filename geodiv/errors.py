@@ -75,6 +75,14 @@ class NotConverged(GeodivError):
         self.zones = tuple(zones)
 
 
+def expect(value: Any, kind: type, name: str, hint: str) -> None:
+    """Raise a UsageError unless an argument is an instance of a class; the class itself is none."""
+    if isinstance(value, type) or not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        got = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        raise UsageError(f"{name}: expected {article} {kind.__name__}, got {got}. {hint}")
+
+
 def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     """A hint such as `` Did you mean 'poi_category'?`` (empty when nothing is near)."""
     near = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)

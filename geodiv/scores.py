@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .arrays import CSR, BoolArray, FloatArray, IntArray
+from .errors import expect
 from .inventory import places_of
 from .labels import LabelSpace
 from .measures import (
@@ -93,6 +94,12 @@ class Standing:
         return np.asarray(self.eligible & (self.lowest >= 0).all(axis=1))
 
 
+def expect_both(table: Any, policy: Any) -> None:
+    """Raise a UsageError unless these are a Tabulation and a Policy."""
+    expect(table, Tabulation, "table", "tabulate(visits, ...) makes one.")
+    expect(policy, Policy, "policy", "Policy(k_min=10, ...) makes one; read_run(path).policy is a file's.")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Judge:
     """A table, a policy and its references: what turns counts into verdicts.
@@ -120,6 +127,7 @@ class Judge:
     @classmethod
     def of(cls, table: Tabulation, policy: Policy) -> Judge:
         """The judge of a policy over a table; raises a PolicyError where they do not fit."""
+        expect_both(table, policy)
         for attribute, space in zip(table.attributes, table.spaces, strict=True):
             if len(space.values):
                 policy.check(attribute, len(space.values))

@@ -19,8 +19,8 @@ from .engines.choice import engine_of
 from .engines.memory import runs
 from .engines.protocol import Contributions, Engine, Groups, Progress
 from .errors import PolicyError
-from .grids.protocol import Grid
-from .intake import Intake, VisitSpec
+from .grids.protocol import Grid, expect_grid
+from .intake import Intake, VisitSpec, declared
 from .labels import LabelSpace
 from .plan import Plan
 from .sketch import sketch
@@ -295,7 +295,8 @@ def tabulate(
     >>> gd.tabulate(visits, grid=gd.H3Grid(8), person="person_id", attributes=[activity], on_bad_rows="skip")
     <Tabulation of 92 h3 cells, poi_category>
     """
-    attributes = tuple(attributes)
+    expect_grid(grid)
+    attributes = declared(attributes)
     if not attributes:
         raise PolicyError("attributes: expected at least one sensitive attribute, got none.")
     columns = [a.column for a in attributes]

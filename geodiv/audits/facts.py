@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..arrays import IntArray
 from ..attribute import Attribute
-from ..grids.protocol import Grid
+from ..grids.protocol import Grid, expect_grid
 from ..intake import Intake, VisitSpec, whole
 from ..labels import LabelSpace
 
@@ -68,10 +68,11 @@ class Facts:
         points: Literal["only", "representative"] = "only",
     ) -> Facts:
         """The visits of a source; the keywords are those of `geodiv.tabulate`."""
+        expect_grid(grid)
         spec = VisitSpec(
             person=person,
             grid=grid,
-            attributes=tuple(attributes),
+            attributes=attributes,  # type: ignore[arg-type]  # the spec makes a tuple of them
             lon=lon,
             lat=lat,
             crs=crs,

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..errors import expect
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 TextArray = NDArray[np.object_]
@@ -109,3 +111,8 @@ class Grid(Protocol):
     def describe(self) -> dict[str, Any]:
         """What a release says of its grid: plain values that JSON can hold, ``kind`` first."""
         ...
+
+
+def expect_grid(grid: Any) -> None:
+    """Raise a UsageError unless this is a grid."""
+    expect(grid, Grid, "grid", "Such as H3Grid(8), a SquareGrid, ZoneGrid or ColumnGrid.")

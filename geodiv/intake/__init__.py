@@ -9,8 +9,8 @@ attribute is no such fault: it is the value ``(missing)``.
 from __future__ import annotations
 
 from .reading import batches, whole
-from .spec import VisitSpec
+from .spec import VisitSpec, declared
 from .table import VisitBatch
 from .tally import REASONS, Intake, check
 
-__all__ = ["REASONS", "Intake", "VisitBatch", "VisitSpec", "batches", "check", "whole"]
+__all__ = ["REASONS", "Intake", "VisitBatch", "VisitSpec", "batches", "check", "declared", "whole"]

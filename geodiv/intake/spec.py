@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..attribute import Attribute
-from ..errors import UsageError
+from ..errors import UsageError, expect
 from ..grids.protocol import Grid
 from .coordinates import Points
 
@@ -51,7 +52,7 @@ class VisitSpec:
     points: Points = "only"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", tuple(self.attributes))
+        object.__setattr__(self, "attributes", declared(self.attributes))
         if self.on_bad_rows not in ("error", "skip"):
             raise UsageError(f"on_bad_rows: expected 'error' or 'skip', got {self.on_bad_rows!r}.")
         if self.points not in ("only", "representative"):
@@ -73,3 +74,20 @@ class VisitSpec:
     def skips(self) -> bool:
         """Whether rows that cannot be counted are left out without an error."""
         return self.on_bad_rows == "skip" or self.rejects is not None
+
+
+def declared(attributes: Iterable[Attribute]) -> tuple[Attribute, ...]:
+    """The attributes, each looked at for being one.
+
+    Raises
+    ------
+    UsageError
+        They are no list, or hold something that is no Nominal, Ordinal or Numeric.
+    """
+    hint = 'Declare them in a list, such as [Nominal("column")].'
+    if isinstance(attributes, str) or not isinstance(attributes, Iterable):
+        raise UsageError(f"attributes: expected a list, got {type(attributes).__name__}. {hint}")
+    listed = tuple(attributes)
+    for attribute in listed:
+        expect(attribute, Attribute, "attributes", hint)
+    return listed

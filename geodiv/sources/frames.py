@@ -137,7 +137,12 @@ class ArrowSource:
         """The frame, its schema read."""
         schema = frame.schema if isinstance(frame, pa.Table | pa.RecordBatch | pa.RecordBatchReader) else None
         if schema is None:
-            schema = _reader(frame).schema
+            try:
+                schema = _reader(frame).schema
+            except pa.ArrowInvalid:
+                raise SourceError(
+                    f"expected a table of visits with named columns, got {_called(frame)}."
+                ) from None
         columns, repeated = distinct_columns(schema.names, schema.types)
         return cls(frame, schema, columns, repeated, *declared_geometry(schema, _called(frame)))
 

@@ -13,7 +13,7 @@ from ..errors import PolicyError, did_you_mean, listed
 from ..labels import LabelSpace
 from ..policy import LADDER, Gates, Policy
 from ..reference import Against
-from ..scores import Judge
+from ..scores import Judge, expect_both
 from ..tabulation import Counts, Tabulation
 
 MOST = 12
@@ -48,6 +48,7 @@ class Trial:
         PolicyError
             No such attribute; several and none named; a policy that does not fit the table.
         """
+        expect_both(table, policy)
         columns = [attribute.column for attribute in table.attributes]
         if column is None and len(columns) > 1:
             raise PolicyError(f"expected the name of one attribute, got none; there are {listed(columns)}.")
