@@ -77,6 +77,9 @@ def failing_districts(
             here = part == group
             found.append({"attribute": attribute.column, **_district(rows[here], cause[here])})
     frame = pd.DataFrame(found, columns=COLUMNS[1:])
+    frame["top_value"] = pd.Series(
+        [district["top_value"] for district in found], dtype=object
+    )  # None stays None
     frame = frame.sort_values(
         ["n_cells", "attribute", "cells"], ascending=[False, True, True], ignore_index=True
     )

@@ -77,6 +77,15 @@ def test_the_gates_of_a_district_are_those_that_any_of_its_cells_fails() -> None
     assert found["cells"] == joined(ROW[:3])
 
 
+def test_beside_a_district_of_one_value_one_of_chance_has_no_top_value_either() -> None:
+    turned = [{"a": 5, "b": 3, "c": 2}, {"b": 5, "c": 3, "a": 2}, {"c": 5, "a": 3, "b": 2}]
+    only, even = {"a": 30}, {FAR: {"a": 400, "b": 400, "c": 400}}
+    found = districts(
+        dict(zip(ROW[:3], turned, strict=True)) | dict.fromkeys(ROW[4:7], only) | even, t_max=0.1
+    )
+    assert [(d["top_value"], d["cause"]) for d in found] == [("a", NO_TAXONOMY), (None, TOO_FEW)]
+
+
 def test_where_chance_alone_is_as_large_as_the_distance_k_is_too_small() -> None:
     """5, 3, 2 of ten persons are 1/6 from even thirds, and chance takes ten persons .178 away from them."""
     turned = [{"a": 5, "b": 3, "c": 2}, {"b": 5, "c": 3, "a": 2}, {"c": 5, "a": 3, "b": 2}]
