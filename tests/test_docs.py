@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,6 +115,36 @@ def test_every_verb_is_explained_somewhere() -> None:
     text = "\n".join(p.read_text(encoding="utf-8") for p in [*PAGES, ROOT / "README.md"])
     for name, _ in verbs(cli):
         assert name in text, name
+
+
+def shell_lines() -> Iterator[tuple[str, list[str]]]:
+    """(page, words) of each geodiv command in the pages' shell blocks, up to a comment or a redirection."""
+    for page in [*PAGES, *(ROOT / name for name in ("README.md", "qgis/README.md", "SECURITY.md"))]:
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        for block in re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S):
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True)
+                if words[:1] == ["geodiv"]:
+                    yield page.name, list(itertools.takewhile(lambda word: word not in (">", "|"), words[1:]))
+
+
+SHELL = [pytest.param(words, id=f"{page}: {' '.join(words)[:60]}") for page, words in shell_lines()]
+
+
+def test_there_are_shell_lines() -> None:
+    assert len(SHELL) > 20
+
+
+@pytest.mark.parametrize("words", SHELL)
+def test_a_shell_line_is_a_command_with_its_flags(words: list[str]) -> None:
+    command: click.Command = cli
+    while isinstance(command, click.Group) and words[0] in command.commands:
+        command, words = command.commands[words[0]], words[1:]
+    assert not isinstance(command, click.Group), words
+    if words != ["--help"]:
+        command.make_context(
+            "geodiv", list(words)
+        )  # raises where a flag is not one, or an argument is missing
 
 
 def test_every_gate_has_its_row() -> None:
