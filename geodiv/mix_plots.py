@@ -36,6 +36,15 @@ def mix_plot(release: Release, cell_id: str, *, attribute: str | None = None, ax
     ------
     UsageError
         No such zone is published, or its counts are hidden.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> release = gd.read_run("fixtures/policy.toml").enforce("fixtures/visits.parquet").release
+    >>> shown = release.cells["income_band_effective"].notna()
+    >>> ax = mix_plot(release, release.cells.loc[shown, "cell_id"].iloc[0], attribute="income_band")
+    >>> ax.get_title()
+    'income_band: a zone against the whole area'
     """
     attribute = one_attribute([r["column"] for r in release.metadata.get("attributes", [])], attribute)
     found = release.counts[
@@ -81,6 +90,15 @@ def cell_mix_plot(
     ------
     UsageError
         No such cell.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> table = run.tabulate("fixtures/visits.parquet")
+    >>> ax = cell_mix_plot(table, run.policy, "8819635287fffff", attribute="poi_category")
+    >>> "internal" in ax.get_title()
+    True
     """
     columns = [a.column for a in table.attributes]
     attribute = one_attribute(columns, attribute)

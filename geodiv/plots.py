@@ -114,6 +114,14 @@ def failing_map(scores: gpd.GeoDataFrame, *, ax: Axes | None = None) -> Axes:
     scores : GeoDataFrame
         As `geodiv.score` gives them, or the cells of a work file.
     ax : Axes, optional
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> ax = failing_map(gd.score(run.tabulate("fixtures/visits.parquet"), run.policy))
+    >>> ax.get_title()
+    'Cells by what they give away (internal)'
     """
     frame = _located(scores)
     worst = _worst(frame)
@@ -145,6 +153,14 @@ def distinct_effective(
     l_min : float, optional
         Where to draw the line; a release knows its own.
     ax : Axes, optional
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> release = gd.read_run("fixtures/policy.toml").enforce("fixtures/visits.parquet").release
+    >>> ax = distinct_effective(release, attribute="income_band")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('distinct values', 'effective count exp(H), in values')
     """
     if isinstance(scores, Release):
         attribute = one_attribute([r["column"] for r in scores.metadata.get("attributes", [])], attribute)

@@ -27,6 +27,13 @@ def size_plot(sweep: pd.DataFrame, *, attribute: str | None = None, ax: Axes | N
     attribute : str, optional
         Needed where there are several.
     ax : Axes, optional
+
+    Examples
+    --------
+    >>> shares = {"pass_k": 0.5, "pass_l": 0.4, "pass_t": 0.3, "pass_all": 0.2}
+    >>> sweep = pd.DataFrame([{"size": size, "attribute": "poi", **shares} for size in (500, 1000)])
+    >>> size_plot(sweep).get_xlabel()
+    'side of the squares (m)'
     """
     need(sweep, ["size", "attribute", "pass_k", "pass_l", "pass_t", "pass_all"])
     attribute = one_attribute(list(dict.fromkeys(sweep["attribute"])), attribute)
@@ -88,6 +95,12 @@ def threshold_plot(
     -----
     Risk is what a reader may learn at most, t_max; utility is the coverage of the release: a line for each l_min.
     Where a single t_max was tried, utility stands over l_min.
+
+    Examples
+    --------
+    >>> pairs = [{"l_min": 3, "t_max": t, "attribute": "poi", "pass_all": 2 * t} for t in (0.2, 0.3)]
+    >>> threshold_plot(pd.DataFrame(pairs)).get_ylabel()
+    'utility: share of cells that pass untouched'
     """
     need(sweep, ["l_min", "t_max", "attribute", "pass_all"])
     attribute = one_attribute(list(dict.fromkeys(sweep["attribute"])), attribute)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import geodiv
+from geodiv import audits, plots
 
 MODULES = sorted(
     m.name for m in pkgutil.walk_packages(geodiv.__path__, "geodiv.") if not m.name.endswith("__main__")
@@ -36,6 +37,7 @@ def test_examples_run(name: str) -> None:
 
 def test_every_public_function_has_an_example() -> None:
     functions = [getattr(geodiv, name) for name in geodiv.__all__ if name != "__version__"]
+    functions += [getattr(home, name) for home in (audits, plots) for name in home.__all__]
     without = [
         f.__name__ for f in functions if inspect.isfunction(f) and ">>>" not in (inspect.getdoc(f) or "")
     ]

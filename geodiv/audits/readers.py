@@ -118,7 +118,13 @@ def minimality(release: Release, *, draws: int = DRAWS, seed: int = 0) -> pd.Dat
     Examples
     --------
     A zone of {clinic, retail: 20} at l_min = 1.8 with q even: mixes from 14/6 on to 20/0 fail, those from
-    13/7 pass.
+    13/7 pass. On the fixture city:
+
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> found = minimality(run.enforce("fixtures/visits.parquet").release, draws=100)
+    >>> len(found), bool(found["moved"].mean() > 0)
+    (15, True)
     """
     columns = ["cell_id", "attribute", "level", "failing", "top_share", "top_share_knowing", "moved"]
     if release.metadata["policy"].get("recode_scope") == "release":
@@ -206,6 +212,20 @@ def members(release: Release, facts: Facts, policy: Policy) -> pd.DataFrame:
         (share of the cell's persons for whom the zone's best guess is right), and fails: the gates that the
         cell alone would fail. Nothing protects against this reader, and nothing that the file holds tells
         the cells of a zone apart: the figures say how far from the zone's mix such a cell can be.
+
+    Examples
+    --------
+    Two cells of one value each make one zone, whose best guess (of two alike, the first label) is "bar".
+
+    >>> import geodiv as gd
+    >>> hexagons = ["8819635003fffff"] * 10 + ["8819635039fffff"] * 10
+    >>> visits = pd.DataFrame({"who": range(20), "h3": hexagons, "poi": ["gym"] * 10 + ["bar"] * 10})
+    >>> how = {"grid": gd.H3Grid(8, column="h3"), "person": "who", "attributes": [gd.Nominal("poi")]}
+    >>> policy = gd.Policy(k_min=10, l_min=2)
+    >>> release = gd.enforce(gd.tabulate(visits, **how), policy).release
+    >>> found = members(release, Facts.read(visits, **how), policy)
+    >>> found[["persons", "effective", "success", "fails"]].values.tolist()
+    [[10, 1.0, 0.0, 'l_min'], [10, 1.0, 1.0, 'l_min']]
     """
     zones = as_zones(facts, member_ids(release))
     size = release.cells["n_members"].to_numpy()

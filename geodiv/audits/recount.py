@@ -86,6 +86,19 @@ def recount(release: Release, facts: Facts, policy: Policy, *, file: str | Path 
     -----
     The zones are those of the file, so that a suppressed zone put back is counted like any other; it fails
     its gates, or leaves a rest that is not safe.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> visits = pd.DataFrame({"who": range(12), "cell": "c-1", "poi": ["gym", "bar", "shop"] * 4})
+    >>> how = {"grid": gd.ColumnGrid("cell"), "person": "who", "attributes": [gd.Nominal("poi")]}
+    >>> policy = gd.Policy(k_min=10, l_min=3)
+    >>> release = gd.enforce(gd.tabulate(visits, **how), policy).release
+    >>> recount(release, Facts.read(visits, **how), policy).failed
+    False
+    >>> release.counts.loc[0, "persons"] = 5
+    >>> recount(release, Facts.read(visits, **how), policy).failed
+    True
     """
     members = member_ids(release)
     zone = as_zones(facts, members)

@@ -104,6 +104,22 @@ def sweep_sizes(
     are dropped; then each size snaps the points that are left. A coarser H3 cell is **not** made of finer
     ones: the cell of a point is not always the child of its cell one resolution up. Coarser cells raise k;
     they do not always raise diversity, since a district of one kind stays one.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> found = sweep_sizes(
+    ...     "fixtures/visits.parquet",
+    ...     [7, 8, 9],
+    ...     grid=gd.H3Grid(8),
+    ...     person="person_id",
+    ...     attributes=[gd.Nominal("poi_category", missing=["", "Unknown"])],
+    ...     policy=gd.Policy(k_min=10, l_min=3),
+    ...     remedies=False,
+    ...     on_bad_rows="skip",
+    ... )
+    >>> found[["size", "cells", "eligible", "kept"]].round(2).values.tolist()
+    [[7.0, 20.0, 18.0, 1.0], [8.0, 92.0, 81.0, 0.99], [9.0, 554.0, 274.0, 0.82]]
     """
     points = Points.read(source, grid=grid, person=person, attributes=attributes, **reading)
     frames = []
@@ -147,6 +163,15 @@ def sweep_thresholds(
     DataFrame
         l_min, t_max, attribute, pass_l, pass_t, pass_all, coverage, coverage_all, zones, rounds, as for
         `sweep_sizes`: the table from which somebody who decides can pick.
+
+    Examples
+    --------
+    >>> import geodiv as gd
+    >>> run = gd.read_run("fixtures/policy.toml")
+    >>> table = run.tabulate("fixtures/visits.parquet")
+    >>> found = sweep_thresholds(table, run.policy, t_max=[0.2, 0.3], remedies=False)
+    >>> found.loc[found["attribute"] == "poi_category", ["t_max", "pass_t"]].round(2).values.tolist()
+    [[0.2, 0.44], [0.3, 0.75]]
     """
     pairs = list(product(l_min or (policy.l_min,), t_max or (policy.t_max,)))
     frames = []
