@@ -38,11 +38,12 @@ def tells_no_zone(judge: Judge, counts: Counts, attribute: int, levels: IntArray
     Notes
     -----
     A level is safe when everything that does not show it has fewer contributions than the rounding of Q, or is at least
-    two zones (an unpublished cell counts as one) that hold l_min together, as what is not published has to, and no
-    value is left to one of them alone, as where no other holds its class. The cells below k in zones that show it
-    have to be as few; or to lie in at least two zones beside others, each value too, to hold k_min and l_min together,
-    and to leave l_min to the others. Where each person has one value, a mix adds up to that of the classes: the zones
-    that a coarser level shows besides can be taken off as well, so that what is then left has to be safe too.
+    two zones (an unpublished cell counts as one) that hold l_min together, as what is not published has to; no value is
+    left to one of them alone, as where no other holds its class, and no class that they show is left one value of
+    several. The cells below k in zones that show it have to be as few; or to lie in at least two zones beside others,
+    each value too, to hold k_min and l_min together, and to leave l_min to the others. Where each person has one value,
+    a mix adds up to that of the classes: the zones that a coarser level shows besides can be taken off as well, so that
+    what is then left has to be safe too.
     """
     left = _Left.of(judge, counts, attribute, levels)
     safe = [_behind_others(left, h) and _among_others(left, h) for h in range(len(left.space.levels))]
@@ -93,6 +94,23 @@ class _Left:
         mix = spread(shares(self.pooled(h, cells)), within, up)
         return bool(meets("l_min", effective_count(mix), l_min))
 
+    def above(self, h: int, g: int) -> IntArray:
+        """(labels,) the label of level g above each of level h."""
+        out = np.zeros(len(self.space.levels[h]), dtype=np.int64)
+        out[self.space.up[h]] = self.space.up[g]
+        return out
+
+    def certain(self, h: int, zones: IntArray, rest: FloatArray) -> bool:
+        """Whether coarser zones show a class of which ``rest``, (labels,) of a level, holds one label of several."""
+        overall = self.judge.references.overall[self.attribute][h]
+        for g in np.unique(self.levels[zones]):
+            above, rows = self.above(h, g), zones[self.levels[zones] == g]
+            held = np.asarray((self.counts.labels[self.attribute][g][rows] > 0).sum(axis=0)).ravel() > 0
+            several, left = (np.bincount(above, weights=mix > 0) > 1 for mix in (overall, rest))
+            if (held & several & ~left).any():
+                return True
+        return False
+
     def holders(self, h: int, zones: IntArray) -> IntArray:
         """(labels,) how many of some zones may have persons under each label of a level, for all that they show.
 
@@ -101,8 +119,7 @@ class _Left:
         out = np.zeros(len(self.space.levels[h]), dtype=np.int64)
         for g in np.unique(np.maximum(self.levels[zones], h)):
             rows = zones[np.maximum(self.levels[zones], h) == g]
-            above = np.zeros(len(out), dtype=np.int64)
-            above[self.space.up[h]] = self.space.up[g]
+            above = self.above(h, g)
             held = np.asarray((self.counts.labels[self.attribute][g][rows] > 0).sum(axis=0)).ravel()[above]
             out += np.where((g > h) & (np.bincount(above)[above] == 1), 0, held)
         return out
@@ -116,7 +133,8 @@ def _behind_others(left: _Left, h: int) -> bool:
     zones = np.unique(left.home[away & (left.home >= 0)])
     dark = int((away & (left.home < 0)).sum())
     alone = left.holders(h, zones) + dark == 1
-    return len(zones) + dark > 1 and not alone.any() and left.diverse(h, away)
+    told = alone.any() or left.certain(h, zones, left.pooled(h, away))
+    return len(zones) + dark > 1 and not told and left.diverse(h, away)
 
 
 def _among_others(left: _Left, h: int) -> bool:

@@ -997,6 +997,13 @@ def leaves_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> b
             return False
         if any(len(cover(label, behind)) + len(dark) == 1 for label in labels.levels[level]):
             return False
+        every, rest = pooled(t.eligible), pooled(away)
+        for z in behind:
+            up = {labels.above[level][v]: labels.above[z.levels[a]][v] for v in labels.levels[0]}
+            for c, n in t.counts(z.members, a, z.levels[a]).items():
+                below = [label for label in labels.levels[level] if up[label] == c and every[label]]
+                if n and len(below) > 1 and len([label for label in below if rest[label]]) < 2:
+                    return False
     mixed = [z for z in shows if z.members & set(t.eligible) and z.members - set(t.eligible)]
     small = {cell for z in mixed for cell in z.members} - set(t.eligible)
     others = {cell for z in mixed for cell in z.members} & set(t.eligible)

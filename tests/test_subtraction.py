@@ -13,7 +13,7 @@ from geodiv import audits
 
 EVEN = {"a": 5, "b": 5, "c": 5, "d": 5}
 CLASSES = gd.Nominal("activity", taxonomy=gd.Taxonomy((("a", "X"), ("b", "X"), ("c", "Y"), ("d", "Y"))))
-APART = (ROW[0], ROW[3], ROW[6], FAR)
+APART = (ROW[0], ROW[2], ROW[4], ROW[6], FAR)
 """Cells that do not touch: nothing merges."""
 
 
@@ -51,6 +51,12 @@ def test_coarser_zones_of_different_classes_do_not_hide_each_other() -> None:
     crowd = dict.fromkeys("abcd", 100)
     assert levels(enforced(crowd, {"a": 12}, {"c": 12}, share_max=0.6)) == [1]
     assert levels(enforced(crowd, {"a": 12}, {"b": 12}, share_max=0.6)) == [0, 1]
+
+
+def test_a_class_of_which_one_value_is_left_is_that_value() -> None:
+    """Both coarser zones show X and Y; of X nobody in them did b, so that all of it is a."""
+    assert levels(enforced(EVEN, {"a": 9, "c": 8, "d": 2}, {"a": 8, "d": 9, "c": 2})) == [1]
+    assert levels(enforced(EVEN, {"a": 9, "c": 8, "d": 2}, {"a": 7, "b": 1, "d": 9, "c": 2})) == [0, 1]
 
 
 @pytest.mark.parametrize(("more", "published"), [("", [0, 1]), ("f", [1])])
@@ -98,7 +104,7 @@ THREE = gd.Nominal(
     ),
 )
 CROWD = dict.fromkeys("abcdefgh", 30)
-QUARTERS, HALVES = dict.fromkeys("aceg", 10), {"a": 20, "e": 20}
+QUARTERS, HALVES = (dict.fromkeys("aceg", 10), dict.fromkeys("bdfh", 10)), {"a": 20, "e": 20}
 
 
 def of_three(*cells: Mapping[Any, int], **policy: Any) -> gd.Outcome:
@@ -108,18 +114,18 @@ def of_three(*cells: Mapping[Any, int], **policy: Any) -> gd.Outcome:
 
 
 def test_a_finer_mix_adds_up_to_that_of_a_class() -> None:
-    """Values of W in Q^0 x 320, less 60 and 10 shown, are the 20 of the zone that shows no more than P and Q."""
-    found = of_three(CROWD, QUARTERS, HALVES)
-    assert sorted(found.release.cells["activity_level"]) == [0, 1, 2]
+    """Values of W in Q^0 x 360, less 60 and twice 10 shown, are the 20 of the zone that shows no more than P and Q."""
+    found = of_three(CROWD, *QUARTERS, HALVES)
+    assert sorted(found.release.cells["activity_level"]) == [0, 1, 1, 2]
     assert levels(found) == [2]
-    assert levels(of_three(CROWD, QUARTERS, HALVES, {"c": 20, "g": 20})) == [0, 1, 2]
+    assert levels(of_three(CROWD, *QUARTERS, HALVES, {"d": 20, "h": 20})) == [0, 1, 2]
 
 
 def test_what_a_finer_mix_leaves_of_a_class_has_to_hold_l() -> None:
-    """All that is coarser holds 4.8 values; W and Y alone, which are left when the quarters are off too, hold 3.9."""
-    zones = (CROWD, dict.fromkeys("bdfh", 10), HALVES, HALVES)
-    assert levels(of_three(*zones, l_min=3)) == [0, 1, 2]
-    assert levels(of_three(*zones, l_min=4)) == [2]
+    """All that is coarser holds 6 values; what is left when the quarters are off too holds fewer than 5."""
+    zones = (CROWD, *QUARTERS, HALVES, {"a": 18, "c": 2, "e": 18, "g": 2})
+    assert levels(of_three(*zones, l_min=4.5)) == [0, 1, 2]
+    assert levels(of_three(*zones, l_min=5)) == [2]
 
 
 def joined(

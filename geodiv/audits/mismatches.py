@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import IntArray
 from ..errors import SourceError
-from ..measures import effective_count, shares, spread, within_class
-from ..policy import Gates, Policy, meets
+from ..measures import effective_count, shares
+from ..policy import Gates, Policy
 from ..records import policy_record
 from ..release import Release
 from .facts import Facts
 from .mixes import Mixes
 from .published import Published
+from .subtracted import tells_no_zone
 
 Mismatch = tuple[str, str | None, str | None, str | None, Any, Any]
 """what, cell_id, attribute, value, published, counted."""
@@ -77,78 +78,11 @@ def of_attribute(
         }  # as it is published, to the half
         table = release.reference
         rows = table[(table["attribute"] == one.column) & (table["level"] == h)]
-        if len(rows) and not _tells_no_zone(facts, mixes, a, h, one.level, zone, gates):
+        if len(rows) and not tells_no_zone(facts, mixes, a, h, one.level, zone, gates):
             yield "global mix tells a zone", None, one.column, f"level {h}", None, None
         for label, said in zip(rows["value"], rows["share"].astype(float), strict=True):
             if abs(said - true.get(label, np.nan)) > 1e-9 or (label not in true):
                 yield "global mix", None, one.column, label, said, true.get(label)
-
-
-def _tells_no_zone(
-    facts: Facts, mixes: Mixes, a: int, h: int, level: IntArray, zone: IntArray, gates: Gates
-) -> bool:
-    """Whether the mix of a level, added up to coarser ones too, leaves no single zone once the map is taken off it."""
-    coarser = np.unique(level[(level > h) & (level < len(facts.spaces[a].levels))]).tolist()
-    return all(_leaves_no_zone(facts, mixes, a, g, level, zone, gates) for g in (h, *coarser))
-
-
-def _leaves_no_zone(
-    facts: Facts, mixes: Mixes, a: int, h: int, level: IntArray, zone: IntArray, gates: Gates
-) -> bool:
-    """Whether what is in the mix and not on the map, and what is on the map and not in the mix, are safe.
-
-    Each is less than the rounding of Q, or at least two zones or cells that hold l_min together, and no label is of one
-    alone. What is not in the mix are cells below k: they need k_min too, and to leave l_min to the other members of
-    their zones.
-    """
-    frame = pd.DataFrame(
-        {"zone": zone, "eligible": mixes.eligible, "shows": np.append(level <= h, False)[zone]}
-    )
-    mixed = frame[frame["shows"]].groupby("zone")["eligible"].nunique()
-    in_mixed = (frame["shows"] & frame["zone"].isin(mixed[mixed == 2].index)).to_numpy()
-    away = mixes.eligible & ~frame["shows"].to_numpy()
-    small, others = in_mixed & ~mixes.eligible, in_mixed & mixes.eligible
-    most = 0.0005 * mixes.overall(a, h).sum()
-    if mixes.pooled(a, h, away).sum() > most:
-        dark, behind = int((away & (zone < 0)).sum()), np.unique(zone[away & (zone >= 0)])
-        if len(behind) + dark < 2 or not _diverse(facts, mixes, a, h, away, gates.l_min):
-            return False
-        if (_covers(facts, a, h, level, zone, behind) + dark == 1).any():
-            return False
-    if mixes.pooled(a, h, small).sum() <= most:
-        return True
-    covers = _covers(facts, a, h, level, zone, mixed.index[mixed == 2].to_numpy())
-    if ((covers == 1) & (mixes.pooled(a, h, small) > 0)).any():
-        return False
-    persons = facts.persons(np.where(small, 0, -1), 1)
-    return bool(
-        int((mixed == 2).sum()) > 1
-        and meets("k_min", persons, gates.k_min)[0]
-        and all(_diverse(facts, mixes, a, h, cells, gates.l_min) for cells in (small, others))
-    )
-
-
-def _covers(facts: Facts, a: int, h: int, level: IntArray, zone: IntArray, zones: IntArray) -> IntArray:
-    """(labels,) how many of some zones hold each label of a level; if they are coarser, a class of it and others."""
-    space, out = facts.spaces[a], np.zeros(len(facts.spaces[a].levels[h]), dtype=np.int64)
-    height = np.clip(level, h, len(space.levels) - 1)
-    for g in np.unique(height[zones]).tolist():
-        pairs = pd.DataFrame({"label": space.up[h], "above": space.up[g]}).drop_duplicates()
-        held = facts.counts(a, g, zone, len(level))[zones[height[zones] == g]] > 0
-        several = pairs["above"].map(pairs["above"].value_counts()) > 1
-        pairs["zones"] = held.sum(axis=0)[pairs["above"]]
-        pairs = pairs[several | (g == h)]
-        out[pairs["label"]] += pairs["zones"].to_numpy()
-    return out
-
-
-def _diverse(facts: Facts, mixes: Mixes, a: int, h: int, cells: BoolArray, l_min: float | None) -> bool:
-    """Whether some cells, their labels spread by the global mix, hold l_min; true where there is none."""
-    if l_min is None:
-        return True
-    rest, fine, up = mixes.pooled(a, h, cells), mixes.overall(a, 0), facts.spaces[a].up[h]
-    within = within_class(fine, up, len(rest), fine)
-    return bool(meets("l_min", effective_count(spread(shares(rest), within, up)), l_min))
 
 
 def _labels(release: Release, facts: Facts, one: Published, a: int, zone: IntArray) -> Iterator[Mismatch]:
