@@ -151,7 +151,9 @@ def _visits(file: str, layer: str | None) -> dict[str, Any]:
 
 def _release_text(found: Mapping[str, Any]) -> str:
     lines = [f"{found['file']}: a release, '{found.get('title', '')}', public.", *_rules(found)]
-    return f"{in_lines(lines)}\n{release_text(found)}"
+    lacks = found.get("not_carried")
+    tail = in_lines([f"Not carried by this file: {', '.join(lacks)}."] if lacks else [])
+    return "\n".join(filter(None, [in_lines(lines), release_text(found), tail]))
 
 
 def _rules(found: Mapping[str, Any]) -> list[str]:

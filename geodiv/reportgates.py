@@ -71,14 +71,12 @@ def noise_section(found: Mapping[str, Any]) -> str:
     for row in rows:
         if row.get("fail_t"):
             lines.append(
-                f"<p><b>{text(row['attribute'])}</b>: of {row['fail_t']:,} cells that fail t, "
-                f"{row['fail_t_by_chance']:,} are no "
-                "farther than chance makes it for so few persons (1.25 times their noise floor).</p>"
+                f"<p><b>{text(row['attribute'])}</b>: cells that fail t: {row['fail_t']:,}; of these no farther than "
+                f"chance makes it for so few persons (1.25 times their noise floor): {row['fail_t_by_chance']:,}.</p>"
             )
         elif row.get("above_t"):
             lines.append(
-                f"<p><b>{text(row['attribute'])}</b>: the noise floor of {row['above_t']:,} zones is "
-                f"above t.</p>"
+                f"<p><b>{text(row['attribute'])}</b>: zones whose noise floor is above t: {row['above_t']:,}.</p>"
             )
     return "".join(lines)
 

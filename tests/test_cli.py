@@ -525,6 +525,13 @@ def test_info_says_the_gates_the_reference_and_the_taxonomy(geodiv: Run) -> None
             assert "Note: Streets where" in out
 
 
+def test_info_says_what_a_format_does_not_carry(geodiv: Run) -> None:
+    geodiv("enforce", VISITS, "-p", POLICY, "-o", "r.parquet")
+    assert "Not carried by this file: counts, taxonomy, reference.\n" in geodiv("info", "r.parquet")[1]
+    geodiv("enforce", VISITS, "-p", POLICY, "-o", "r.gpkg", "--overwrite")
+    assert "Not carried" not in geodiv("info", "r.gpkg")[1]
+
+
 def test_info_of_a_release_says_what_enforce_said(geodiv: Run) -> None:
     figures = json.loads(geodiv("enforce", VISITS, "-p", POLICY, "-o", "r.gpkg", "--json")[1])
     found = json.loads(geodiv("info", "r.gpkg", "--json")[1])
