@@ -95,7 +95,8 @@ def _head(source: Source) -> str:
 
 def _short(name: str) -> str:
     """A file's name without its folders, which are nobody's business."""
-    return printable(name.strip("'").replace("\\", "/").rsplit("/", 1)[-1])
+    path, layer, rest = name.partition("' (layer ")
+    return printable(path.strip("'").replace("\\", "/").rsplit("/", 1)[-1] + layer[1:] + rest)
 
 
 def _visits(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import geopandas as gpd
 import pandas as pd
 import pyogrio
 import pytest
@@ -491,6 +492,18 @@ def test_init_without_a_person_says_what_to_fill_in(geodiv: Run, tmp_path: Path)
     assert 'column = "hex"' in text
     assert "resolution = 8" in text
     assert geodiv("init", "visits.parquet", "-o", "policy.toml")[0] == 2
+
+
+def test_init_calls_a_layer_of_several_by_its_name(geodiv: Run, tmp_path: Path) -> None:
+    visits = pd.read_parquet(VISITS).dropna(subset=["lon", "lat"]).head(50)
+    points = gpd.GeoDataFrame(
+        visits[["person_id"]], geometry=gpd.points_from_xy(visits["lon"], visits["lat"]), crs=4326
+    )
+    for layer in ("a/b", "c"):
+        points.to_file(tmp_path / "v.gpkg", layer=layer)
+    for layer in ("a/b", "c"):
+        text = geodiv("init", str(tmp_path / "v.gpkg"), "--layer", layer)[1]
+        assert text.startswith(f"# A policy for v.gpkg (layer '{layer}'), written by")
 
 
 # info
