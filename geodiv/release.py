@@ -275,7 +275,7 @@ def _counts(table: Tabulation, ids: NDArray[Any], levels: IntArray, shown: list[
         )
     table_ = pd.concat(frames, ignore_index=True).sort_values("zone", kind="stable", ignore_index=True)
     table_.insert(0, "cell_id", pd.Series(ids[table_.pop("zone").to_numpy()], dtype=object))
-    return table_
+    return table_.astype({"attribute": object, "value": object})  # texts as the other tables hold them
 
 
 def taxonomy_table(attributes: tuple[Attribute, ...]) -> pd.DataFrame:

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_geopackage import same
 
+import geodiv as gd
+from geodiv.demo import fixtures
 from geodiv.errors import SourceError, UsageError, WriteError
 from geodiv.formats import FORMATS, format_of, read_release, write
 
@@ -180,3 +182,17 @@ def test_plain_tables_too(tmp_path: Path) -> None:
         write(release(located=False), tmp_path / f"{suffix[1:]}{suffix}")
         assert not isinstance(read_release(tmp_path / f"{suffix[1:]}{suffix}").cells, gpd.GeoDataFrame)
     same(read_release(tmp_path / "parquet.parquet").cells, pd.DataFrame(release(located=False).cells))
+
+
+def test_a_geopackage_gives_back_the_very_tables(tmp_path: Path) -> None:
+    city = fixtures()
+    made = gd.read_run(city / "policy.toml").enforce(str(city / "visits.parquet")).release
+    made.to_file(tmp_path / "r.gpkg")
+    again = read_release(tmp_path / "r.gpkg")
+    for name in ("counts", "taxonomy", "reference"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(made, name))
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(again.cells.drop(columns="geometry")), pd.DataFrame(made.cells.drop(columns="geometry"))
+    )
+    assert again.cells.geometry.geom_equals(made.cells.geometry).all()
+    assert again.metadata == made.metadata
