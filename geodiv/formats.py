@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import geopackage, geoparquet, onelayer
-from .errors import SourceError, UsageError, did_you_mean, listed
+from .columns import release_tables
+from .errors import SourceError, UsageError, WriteError, did_you_mean, listed
 
 if TYPE_CHECKING:
     from .release import Release
@@ -42,9 +44,12 @@ def write(release: Release, path: str | Path, *, overwrite: bool = False) -> Non
     UsageError
         The extension is none of `FORMATS`, or a file exists and `overwrite` is False.
     WriteError
-        It cannot be written; what stood there before still stands.
+        A table was given another column, zones were taken away or added, or the file cannot be written; what stood
+        there before still stands.
     """
-    format_of(path).write(release, path, overwrite=overwrite)
+    chosen = format_of(path)
+    _check_as_made(release)
+    chosen.write(release, path, overwrite=overwrite)
 
 
 def read_release(path: str | Path) -> Release:
@@ -85,6 +90,26 @@ _ALWAYS = {
     "reference": ("attribute", "level", "value", "share"),
 }
 """Columns that hold something in every row."""
+
+
+def _check_as_made(release: Release) -> None:
+    """Raise where a table was given another column, which no gate has looked at, or zones come or gone."""
+    zones = release.metadata.get("zones", len(release.cells))
+    if len(release.cells) != zones and "not_carried" not in release.metadata:
+        raise WriteError(
+            f"release.cells: expected its {zones} zones, got {len(release.cells)}. A release is published whole, since "
+            "what it leaves out was checked too: change a copy, release.cells.copy()."
+        )
+    named = [f"{record['column']}_level" for record in release.metadata.get("attributes", [])]
+    levels = [name for name in release.taxonomy.columns if re.fullmatch(r"level\d+", str(name))]
+    for name, table in release_tables(named or release.cells.columns, levels).items():
+        frame = getattr(release, name)
+        known = {column.name for column in table.columns} | {getattr(frame, "_geometry_column_name", None)}
+        if other := [column for column in frame.columns if column not in known]:
+            raise WriteError(
+                f"release.{name}: expected the columns of a release, got also {listed(other)}. What is published is "
+                f"what was checked: join other columns to a copy, release.{name}.copy()."
+            )
 
 
 def _check_tables(release: Release, path: str | Path) -> None:

@@ -59,7 +59,7 @@ class Release:
         UsageError
             The file exists and `overwrite` is false, or the extension is unknown.
         WriteError
-            It cannot be written; whatever stood there before still stands.
+            A table was changed since, or the file cannot be written; whatever stood there before still stands.
         """
         from .formats import write
 

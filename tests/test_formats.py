@@ -196,3 +196,22 @@ def test_a_geopackage_gives_back_the_very_tables(tmp_path: Path) -> None:
     )
     assert again.cells.geometry.geom_equals(made.cells.geometry).all()
     assert again.metadata == made.metadata
+
+
+@pytest.mark.parametrize("suffix", list(FORMATS))
+def test_a_release_is_written_as_it_was_made(tmp_path: Path, suffix: str) -> None:
+    for table, column in (
+        ("cells", "distance"),
+        ("cells", "other_level"),
+        ("counts", "top"),
+        ("taxonomy", "note"),
+    ):
+        made = release()
+        made.metadata["attributes"] = [{"column": "poi"}, {"column": "band"}]
+        getattr(made, table)[column] = 1
+        with pytest.raises(WriteError, match=f"release.{table}: expected the columns .* got also '{column}'"):
+            made.to_file(tmp_path / f"r{suffix}")
+    made = replace(release(zones=3), metadata=release().metadata | {"zones": 4})
+    with pytest.raises(WriteError, match="expected its 4 zones, got 3"):
+        made.to_file(tmp_path / f"r{suffix}")
+    assert not list(tmp_path.iterdir())
