@@ -110,15 +110,17 @@ _rejects = click.option(
 @click.option(
     "-o", "--output", default="geodiv-demo", show_default=True, metavar="DIR", help="Folder for the files."
 )
+@_json
 @_progress
-def demo(output: str, progress: str) -> None:
+def demo(output: str, as_json: bool, progress: str) -> None:
     """The fixture city, end to end: release.gpkg, release.json and work.gpkg."""
     from .demo import make_demo
-    from .summary import demo_text
+    from .summary import demo_text, public_figures
 
     with reporting(progress) as report:
         outcome = make_demo(Path(output), progress=report)
-    click.echo(demo_text(outcome, output))
+    figures = public_figures(outcome.release.metadata)
+    click.echo(json.dumps(figures) if as_json else demo_text(outcome, output))
 
 
 @cli.command()

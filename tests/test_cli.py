@@ -509,6 +509,12 @@ def test_init_calls_a_layer_of_several_by_its_name(geodiv: Run, tmp_path: Path) 
 # info
 
 
+def test_the_demo_tells_programs_what_the_release_says(geodiv: Run) -> None:
+    code, out, _ = geodiv("demo", "--json")
+    about = json.loads(geodiv("info", "geodiv-demo/release.json", "--json")[1])
+    assert (code, json.loads(out)) == (0, {key: about[key] for key in KEYS})
+
+
 def test_info_tells_what_a_file_is(geodiv: Run, tmp_path: Path) -> None:
     geodiv("demo", "-o", ".")
     for file, what, word in (
