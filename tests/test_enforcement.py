@@ -352,3 +352,17 @@ def test_a_zone_passes_when_it_passes_for_each_attribute() -> None:
 
 def test_two_cells_far_apart_do_not_merge() -> None:
     assert empty(enforce({CENTRE: {"a": 5}, FAR: {"b": 5}}, l_min=2))
+
+
+def test_a_lone_cell_below_k_may_be_what_is_left() -> None:
+    """As SECURITY.md says: the rest that is tested is that of cells with k persons; smaller ones are in no mix."""
+    people = [(f"{cell}{i}", cell, "abcde"[i % 5]) for cell in ("x", "y") for i in range(10)] + [
+        ("z0", "z", "f")
+    ]
+    frame = pd.DataFrame(people, columns=["who", "cell", "poi"])
+    made = gd.tabulate(frame, grid=gd.ColumnGrid("cell"), person="who", attributes=[gd.Nominal("poi")])
+    release = gd.enforce(made, gd.Policy(k_min=10, l_min=2)).release
+    assert set(release.cells["cell_id"]) == {"x", "y"}
+    assert release.metadata["not_published"] == 1
+    assert release.metadata["coverage"] == 1.0
+    assert "f" not in set(release.reference.loc[release.reference["share"] > 0, "value"])
