@@ -115,8 +115,9 @@ def score_text(figures: Mapping[str, Any], k_min: int) -> str:
     """`score_figures`, with the districts that fail, for people."""
     eligible = figures["eligible"]
     lines = [
-        f"{figures['cells']:,} cells with visits, {eligible:,} of them with at least {k_min} persons (k_min).",
-        f"{figures['failing']:,} of these {eligible:,} give something away.",
+        f"{figures['cells']:,} {'cell' if figures['cells'] == 1 else 'cells'} with visits, {eligible:,} of them with "
+        f"at least {k_min} persons (k_min).",
+        f"Of these, {figures['failing']:,} {'gives' if figures['failing'] == 1 else 'give'} something away.",
     ]
     for column, found in figures["attributes"].items():
         lines.append(f"{column}: {found['passing']:,} pass as they are.")

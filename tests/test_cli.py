@@ -572,3 +572,14 @@ def test_the_text_of_a_score_tells_of_the_largest_districts_only() -> None:
     text = score_text({**figures, "districts": [district] * (MOST_DISTRICTS + 2)}, 10)
     assert text.count("A whole district fails") == MOST_DISTRICTS
     assert "2 smaller districts fail too" in text
+
+
+def test_one_cell_is_one_cell(geodiv: Run, tmp_path: Path) -> None:
+    rows = "".join(f"{i},x,{'ab'[i > 8]}\n" for i in range(10))
+    (tmp_path / "one.csv").write_text(f"person,cell,poi\n{rows}", encoding="utf-8")
+    flags = ("--cell-column", "cell", "--person", "person", "--attribute", "poi", "--l", "2")
+    code, shown, _ = geodiv("score", tmp_path / "one.csv", *flags)
+    assert code == 0
+    assert shown.startswith(
+        "1 cell with visits, 1 of them with at least 10 persons (k_min).\nOf these, 1 gives something"
+    )
