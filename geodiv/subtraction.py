@@ -134,7 +134,7 @@ def _behind_others(left: _Left, h: int) -> bool:
     dark = int((away & (left.home < 0)).sum())
     alone = left.holders(h, zones) + dark == 1
     told = alone.any() or left.certain(h, zones, left.pooled(h, away))
-    return len(zones) + dark > 1 and not told and left.diverse(h, away)
+    return not told and left.diverse(h, away)
 
 
 def _among_others(left: _Left, h: int) -> bool:
@@ -148,8 +148,7 @@ def _among_others(left: _Left, h: int) -> bool:
     persons = left.judge.table.count(CSR(small[None, :].astype(float))).persons
     alone = (left.holders(h, zones) == 1) & (left.pooled(h, small) > 0)
     return bool(
-        len(zones) > 1
-        and not alone.any()
+        not alone.any()
         and meets("k_min", persons, left.judge.policy.k_min)[0]
         and left.diverse(h, small)
         and left.diverse(h, others)

@@ -993,7 +993,7 @@ def leaves_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> b
     if not drowns(away):
         behind = [z for z in published if z.members & away]
         dark = away - {cell for z in behind for cell in z.members}
-        if len(behind) + len(dark) < 2 or not diverse(away):
+        if not diverse(away):
             return False
         if any(len(cover(label, behind)) + len(dark) == 1 for label in labels.levels[level]):
             return False
@@ -1011,7 +1011,7 @@ def leaves_no_zone(t: Table, published: Sequence[Zone], a: int, level: int) -> b
         return True
     if any(n and len(cover(label, mixed)) == 1 for label, n in pooled(small).items()):
         return False
-    enough = len(mixed) > 1 and len(t.people(small)) >= t.policy["k_min"]
+    enough = len(t.people(small)) >= t.policy["k_min"]
     return enough and diverse(small) and diverse(others)
 
 

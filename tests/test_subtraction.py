@@ -51,6 +51,20 @@ def test_coarser_zones_of_different_classes_do_not_hide_each_other() -> None:
     crowd = dict.fromkeys("abcd", 100)
     assert levels(enforced(crowd, {"a": 12}, {"c": 12}, share_max=0.6)) == [1]
     assert levels(enforced(crowd, {"a": 12}, {"b": 12}, share_max=0.6)) == [0, 1]
+    assert levels(enforced(crowd, {"a": 8, "b": 4}, {"c": 8, "d": 4}, share_max=0.6)) == [1]
+
+
+def test_a_class_may_be_one_of_what_is_not_published_too() -> None:
+    cells = (EVEN, {"a": 10, "c": 10}, {"b": 20}, {"d": 20})
+    outcome = enforced(*cells, residual=False)
+    assert (outcome.release.metadata["not_published"], levels(outcome)) == (2, [0, 1])
+
+
+def test_a_coarser_mix_may_be_kept_back_beside_a_finer_one() -> None:
+    """(10, 10) of a and b holds two values; 20 of their class, spread as everybody is, do not."""
+    crowd = {"a": 40, "b": 10, "c": 40, "d": 10}
+    outcome = enforced(crowd, {"a": 10}, {"b": 10}, share_max=0.6, l_min=2)
+    assert (outcome.release.metadata["not_published"], levels(outcome)) == (2, [0])
 
 
 def test_a_class_of_which_one_value_is_left_is_that_value() -> None:
@@ -175,8 +189,15 @@ def test_what_cells_below_k_were_joined_to_has_to_hold_l() -> None:
 def test_a_value_of_cells_below_k_that_one_zone_shows_is_read_off() -> None:
     """Both have c; d, which the other does not show, was done in the small cell of the second."""
     large = {"a": 6, "b": 6}
-    assert joined({1: {"c": 4}, 4: {"c": 4, "d": 4}}, large=large) == []
-    assert joined({1: {"c": 4, "d": 4}, 4: {"c": 4, "d": 4}}, large=large) == [0, 1]
+    assert joined({1: {"c": 4}, 4: {"c": 3, "d": 1}}, large=large, l_min=1) == [1]
+    assert joined({1: {"c": 3, "d": 1}, 4: {"c": 3, "d": 1}}, large=large, l_min=1) == [0, 1]
+
+
+def test_a_value_that_one_zone_shows_and_no_cell_below_k_has_tells_nothing() -> None:
+    counts = {ROW[0]: {"a": 6, "b": 6}, ROW[1]: {"a": 3}, ROW[3]: {"a": 6, "c": 6}, ROW[4]: {"a": 3}}
+    outcome = gd.enforce(tabulate(counts, CLASSES), gd.Policy(k_min=5, l_min=1))
+    assert sorted(outcome.release.cells["n_members"]) == [2, 2]
+    assert levels(outcome) == [0, 1]
 
 
 def test_a_zone_of_cells_below_k_alone_is_in_no_mix_whatever_it_shows() -> None:

@@ -47,7 +47,7 @@ def _leaves_no_zone(
     most = 0.0005 * mixes.overall(a, h).sum()
     if mixes.pooled(a, h, away).sum() > most:
         dark, behind = int((away & (zone < 0)).sum()), np.unique(zone[away & (zone >= 0)])
-        if len(behind) + dark < 2 or not _diverse(facts, mixes, a, h, away, gates.l_min):
+        if not _diverse(facts, mixes, a, h, away, gates.l_min):
             return False
         if (_covers(facts, a, h, level, zone, behind) + dark == 1).any():
             return False
@@ -60,8 +60,7 @@ def _leaves_no_zone(
         return False
     persons = facts.persons(np.where(small, 0, -1), 1)
     return bool(
-        int((mixed == 2).sum()) > 1
-        and meets("k_min", persons, gates.k_min)[0]
+        meets("k_min", persons, gates.k_min)[0]
         and all(_diverse(facts, mixes, a, h, cells, gates.l_min) for cells in (small, others))
     )
 
