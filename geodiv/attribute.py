@@ -241,6 +241,12 @@ class Numeric:
         outside = np.isnan(numbers) | (numbers < edges[0]) | (numbers > edges[-1])
         if outside.any():
             wrong = [values[known[i]] for i in np.flatnonzero(outside)]
+            if np.isnan(numbers).any():
+                texts = [values[known[i]] for i in np.flatnonzero(np.isnan(numbers))]
+                raise UnknownValueError(
+                    f"values of '{self.column}' are no numbers: {listed(texts, 5)}. Write decimals with a point, "
+                    "declare what means missing in missing, or name another kind: nominal, or ordinal with an order."
+                )
             raise UnknownValueError(
                 f"values of '{self.column}' are outside its edges [{edges[0]}, {edges[-1]}]: "
                 f"{listed(wrong, 5)}. Widen the edges (open ends: -inf, inf), or declare them in missing."

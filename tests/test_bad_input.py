@@ -372,7 +372,7 @@ ATTRIBUTES = [
         toml(attribute=[{"column": "age", "kind": "numeric", "edges": [0, 25]}]),
     ),
     by_policy(
-        "values of 'poi' are outside its edges",
+        "values of 'poi' are no numbers",
         toml(attribute=[{"column": "poi", "kind": "numeric", "edges": [0, 25]}]),
     ),
     by_policy("distance = 'hierarchical' needs a taxonomy", attribute(distance="hierarchical")),

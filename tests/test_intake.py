@@ -739,6 +739,18 @@ def test_decimal_commas_are_named(tmp_path: Path) -> None:
         check(intake, spec_of())
 
 
+def test_where_most_rows_lie_outside_the_zones_the_crs_or_the_layer_is_suspected() -> None:
+    table = pd.DataFrame({"person": list("abc"), "lon": [0.5, 0.6, 5.0], "lat": [0.0, 7, 0]})
+    spec = spec_of(Lattice(west=1))
+    with pytest.raises(
+        SourceError, match="Most rows lie outside the zones: name the right crs, or the layer"
+    ):
+        check(whole(take(table, spec)), spec)
+    with pytest.raises(SourceError) as few:
+        check(whole(take(table.iloc[[0, 2, 2]], spec)), spec)
+    assert "Most rows" not in str(few.value)
+
+
 @pytest.mark.parametrize("rows_per_batch", [None, 1])
 def test_rows_at_zero_are_counted_and_noted(rows_per_batch: int | None) -> None:
     table = pd.DataFrame({"person": list("abcd"), "lon": [0.0, 0, 5, -0.0], "lat": [0.0, 7, 0, 0.0]})

@@ -109,6 +109,8 @@ def check(intake: Intake, spec: VisitSpec) -> None:
     do = 'Mend the visits, or set on_bad_rows = "skip" or --rejects FILE to go on without these rows.'
     if mistaken:
         do = "Most rows are out of range: name the right crs, or the right columns for lon and lat."
+    elif 2 * intake.dropped.get("outside the zones", 0) > intake.rows:
+        do = f"Most rows lie outside the zones: name the right crs, or the layer that covers the visits. Else: {do}"
     raise SourceError(f"expected a person and a place in each of {_rows(intake.rows)}, got: {found}. {do}")
 
 
