@@ -112,3 +112,18 @@ def test_a_second_interrupt_does_not_leave_the_work_alone() -> None:
         in_background(ended.wait, cancel, meanwhile)
     assert len(cancelled) >= 3
     assert alive() == before
+
+
+def test_work_that_does_not_end_is_left_to_itself_after_the_grace() -> None:
+    ended = threading.Event()
+
+    def meanwhile(running: Future[Any]) -> None:
+        raise KeyboardInterrupt
+
+    before = alive()
+    with pytest.raises(KeyboardInterrupt):
+        in_background(ended.wait, lambda: None, meanwhile, grace=0.0)
+    [left] = alive() - before
+    ended.set()
+    left.join(timeout=60)
+    assert not left.is_alive()

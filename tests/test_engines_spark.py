@@ -6,14 +6,18 @@ import gc
 import gzip
 import importlib.util
 import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import clusters
@@ -589,6 +593,124 @@ def test_a_table_that_nobody_refers_to_is_given_up(engine: SparkEngine) -> None:
                                           attributes=(gd.Ordinal("activity", order=["a", "b"]),)))  # fmt: skip
     gc.collect()
     assert len(spark.catalog.listTables()) == before
+
+
+# --- interrupts ---------------------------------------------------------------------------------------------
+
+STEPS = 300
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_an_interrupt_cancels_the_job_and_the_session_stays_usable(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    spark, steps = engine._session.spark, tmp_path / "steps"
+    steps.mkdir()
+    where = str(steps)
+
+    def slow(batches: Any) -> Any:
+        import time
+        import uuid
+
+        for batch in batches:
+            for _ in range(STEPS):
+                open(f"{where}/{uuid.uuid4().hex}", "x").close()
+                time.sleep(0.1)
+                yield batch.slice(0, 1)
+
+    def interrupt() -> None:
+        while not list(steps.iterdir()):
+            sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = Thread(target=interrupt)
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine._session.job(lambda: spark.range(0, 4, 1, 2).mapInArrow(slow, "id bigint").toArrow())
+    sender.join()
+    before = 0
+    while (now := len(list(steps.iterdir()))) > before:  # what was at work may end
+        before = now
+        sleep(1)
+    assert now < 2 * STEPS
+    pq.write_table(visits(), tmp_path / "v.parquet")
+    same(engine, tmp_path / "v.parquet", of())
+
+
+@pytest.mark.parametrize("stage", ["read", "count"])
+def test_an_error_on_the_way_leaves_nothing_on_the_cluster(
+    engine: SparkEngine, stage: str, tmp_path: Path
+) -> None:
+    """Not even while somebody still looks at the error, whose frames refer to the tables."""
+    pq.write_table(visits(), tmp_path / "v.parquet")
+    before = len(engine._session.spark.catalog.listTables())
+
+    def stop(now: str, done: int, total: int) -> None:
+        if now == stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as error:
+        engine.reduce(tmp_path / "v.parquet", of(), stop)
+    assert len(engine._session.spark.catalog.listTables()) == before
+    assert error.tb is not None
+
+
+def test_jobs_carry_what_the_owner_of_the_session_set(engine: SparkEngine) -> None:
+    spark = engine._session.spark
+    if engine._session.connect:
+        spark.addTag("theirs")
+        found = engine._session.job(spark.getTags)
+        spark.removeTag("theirs")
+        assert "theirs" in found
+        assert len(found) == 2
+        assert spark.getTags() == set()
+    else:
+        context = spark.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", "theirs")
+        assert engine._session.job(lambda: context.getLocalProperty("spark.scheduler.pool")) == "theirs"
+        assert len(engine._session.job(context.getJobTags)) == 1
+        context.setLocalProperty("spark.scheduler.pool", None)
+        assert len(context.getJobTags()) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interrupt_while_java_starts_does_not_leave_it_behind(
+    name: str, code: int, tmp_path: Path
+) -> None:
+    """Java holds standard output, which ends when the last of both has."""
+    clusters.need_java()
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text(f'#!/bin/sh\ntouch "{tmp_path}/started"\nexec "{java}" "$@"\n')
+    (tmp_path / "bin" / "java").chmod(0o755)
+    command = [
+        sys.executable,
+        "-m",
+        "geodiv",
+        "score",
+        f"{FIXTURES}/visits.parquet",
+        "-p",
+        f"{FIXTURES}/policy.toml",
+    ]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path), "PYTHONPATH": str(FIXTURES.parent)}
+    with subprocess.Popen(
+        [*command, "--engine", "local[1]"], env=environment, start_new_session=True, **pipes
+    ) as run:
+        try:
+            while not (tmp_path / "started").exists():
+                assert run.poll() is None
+                sleep(0.02)
+            run.send_signal(signal.Signals[name])
+            _, said = run.communicate(timeout=120)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+    assert run.returncode == code
+    assert said.strip().endswith("Nothing half-written is left.")
+    assert "Traceback" not in said
 
 
 def test_a_frame_of_another_session_is_refused(engine: SparkEngine) -> None:

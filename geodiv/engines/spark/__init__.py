@@ -4,7 +4,7 @@ Only DataFrames, SQL and ``mapInArrow``, so that one class serves a local Spark,
 and what else speaks its protocol. Places and texts are the work of the intake's own function on the workers.
 """
 
-# The order inside, imports go to the left: failures session shipping workers arrow held reading probe engine
+# The order inside, imports go to the left: failures jobs session shipping workers arrow held reading probe engine
 
 from __future__ import annotations
 

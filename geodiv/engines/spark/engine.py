@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...arrays import IntArray
 from ...errors import SourceError, UsageError
 from ...intake import Intake, VisitSpec, check, whole
+from ...interrupts import uninterrupted
 from .. import statements
 from ..memory import Handle, MemoryEngine, handle_of
 from ..protocol import Contributions, Groups, Pairs, Progress
@@ -81,13 +82,22 @@ class SparkEngine:
         SourceError, UsageError
             As `geodiv.tabulate`; the workers are not what this machine is; the cluster is gone, or out of space.
         """
-        visits, intake = self._visits(source, spec)
+        with ExitStack() as after_an_error:
+            found = self._reduced(source, spec, progress, after_an_error)
+            after_an_error.pop_all()
+        return found
+
+    def _reduced(
+        self, source: Any, spec: VisitSpec, progress: Progress | None, after_an_error: ExitStack
+    ) -> Contributions:
+        visits, intake = self._visits(source, spec, after_an_error)
         if progress:
             progress("read", intake.rows, intake.rows)
         attributes = len(spec.attributes)
         keys, cells = self._cells(visits, spec)
         values = [self._values(visits, a, attribute) for a, attribute in enumerate(spec.attributes)]
-        handle = self._contributions(visits, [cells, *(codes for _, codes in values)], intake.counted)
+        coded = [cells, *(codes for _, codes in values)]
+        handle = self._contributions(visits, coded, intake.counted, after_an_error)
         pairs = []
         for a in range(attributes):
             pairs.append(Pairs(**self._rows(statements.pairs(a, attributes), handle)))
@@ -135,18 +145,19 @@ class SparkEngine:
 
     def describe(self) -> dict[str, str]:
         """Name and versions; see `Engine`."""
-        return {"name": "spark", "spark": str(self._session.spark.version), "pyarrow": pa.__version__}
+        version = self._session.job(lambda: str(self._session.spark.version))
+        return {"name": "spark", "spark": version, "pyarrow": pa.__version__}
 
     def close(self) -> None:
         """Give up all contributions, and stop the session if it was started here."""
-        with explained(self._session.name):
+        with explained(self._session.name), uninterrupted():
             try:
                 self._held.close(self._session.gone)
             finally:
                 self._session.stop()
 
-    def _visits(self, source: Any, spec: VisitSpec) -> tuple[Table, Intake]:
-        """Rows as `schema_of` says, held, and the tally."""
+    def _visits(self, source: Any, spec: VisitSpec, after_an_error: ExitStack) -> tuple[Table, Intake]:
+        """Rows as `schema_of` says, held until they are no longer referred to, and the tally."""
         name, texts = self._session.name, spec.grid.parse(np.zeros(0, dtype=object)).dtype == object
         schema = schema_of(len(spec.attributes), texts)
 
@@ -158,12 +169,15 @@ class SparkEngine:
         if given is None:
             parts, intake = whole(source, spec)
             rows = pa.concat_tables(distinct(part, schema) for part in parts)
-            with explained(name):
-                return self._held.keep(frame_of(self._session.spark, rows)), intake
+            visits = self._session.job(
+                lambda: self._held.keep(frame_of(self._session.spark, rows), after_an_error)
+            )
+            return visits, intake
         work = shipped(reduced, given.layout, schema, given.csv)
-        with explained(name):
-            visits = self._held.keep(given.frame.mapInArrow(work, sql_of(schema)))
-            said = visits.frame.filter("said IS NOT NULL").select("said").toArrow()
+        visits = self._session.job(
+            lambda: self._held.keep(given.frame.mapInArrow(work, sql_of(schema)), after_an_error)
+        )
+        said = self._session.job(lambda: visits.frame.filter("said IS NOT NULL").select("said").toArrow())
         intake = tally_of(said.column("said").to_pylist(), given.digest)
         if given.rows not in (None, intake.rows):
             raise SourceError(
@@ -190,10 +204,14 @@ class SparkEngine:
         return space, _codes(texts, np.array([index[value] for value in values], dtype=np.int64))
 
     def _distinct(self, visits: Table, column: str) -> pa.ChunkedArray:
-        with explained(self._session.name):
-            return visits.frame.filter("said IS NULL").select(column).distinct().toArrow().column(0)
+        rows = self._session.job(
+            lambda: visits.frame.filter("said IS NULL").select(column).distinct().toArrow()
+        )
+        return rows.column(0)
 
-    def _contributions(self, visits: Table, codes: Sequence[pa.Table], counted: int) -> Table:
+    def _contributions(
+        self, visits: Table, codes: Sequence[pa.Table], counted: int, after_an_error: ExitStack
+    ) -> Table:
         """Distinct (cell, values, person) as codes, with their visits: by person, and sorted by cell."""
         parts = min(counted // PART + 1, MOST_PARTS)
         columns = statements.columns(len(codes) - 1)
@@ -205,18 +223,22 @@ class SparkEngine:
             f"SELECT {named}, CAST(SUM(visits.visits) AS BIGINT) AS visits FROM visits {joined} "
             f"GROUP BY {', '.join(taken)}"
         )
-        with explained(self._session.name):
+
+        def kept() -> Table:
             frames = {f"codes_{c}": self._sent(table) for c, table in zip(coded, codes, strict=True)}
             frames["visits"] = visits.frame.filter("said IS NULL").repartition(parts, "person")
             with self._query(text, frames) as found:
-                return self._held.keep(found.sortWithinPartitions("cell"))
+                return self._held.keep(found.sortWithinPartitions("cell"), after_an_error)
+
+        return self._session.job(kept)
 
     def _brought(self, found: Contributions, table: Table) -> Contributions:
         """The contributions on this machine and no longer on the cluster, if they are few."""
-        with explained(self._session.name):
-            if table.frame.count() > self._few:
-                return found
-            rows = table.frame.drop("visits").toArrow()
+        rows = self._session.job(
+            lambda: None if table.frame.count() > self._few else table.frame.drop("visits").toArrow()
+        )
+        if rows is None:
+            return found
         table.drop()
         person = rows.column("person").combine_chunks().dictionary_encode()
         cell, *values = (
@@ -231,10 +253,13 @@ class SparkEngine:
     ) -> dict[str, IntArray]:
         """The columns of what a statement gives: (rows,) int64 each."""
         statement = re.sub(r"\bcontributions\b", contributions.name, statement)
-        with explained(self._session.name):
+
+        def asked() -> pa.Table:
             sent = {} if mapping is None else {"mapping": self._sent(mapping)}
             with self._query(statement, sent) as query:
-                found = query.toArrow()
+                return query.toArrow()
+
+        found = self._session.job(asked)
         return {name: found.column(name).to_numpy().astype(np.int64) for name in found.column_names}
 
     @contextmanager

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import weakref
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from ...errors import UsageError
+from ...interrupts import uninterrupted
 from ...leftovers import remove
 from ..folder import checked_folder, private_folder, remove_folder
 from .failures import kinds
@@ -82,20 +84,25 @@ class Held:
         self._folder = private_folder(self._within or checked_folder(None, "spill folder"))
         self._remove = weakref.finalize(self, remove_folder, self._folder, os.getpid())
 
-    def keep(self, frame: Any) -> Table:
-        """The same table, computed once and held."""
+    def keep(self, frame: Any, after_an_error: ExitStack) -> Table:
+        """The same table, computed once and held; dropped when `after_an_error` unwinds."""
         if self._within is not None:
             self.use_folder()
         name, path = new_name(), None
-        if self._folder is None:
-            kept = frame.persist()
-        else:
-            path = self._folder / name
-            frame.write.parquet(f"file://{path}")
-            kept = self._session.spark.read.schema(frame.schema).parquet(f"file://{path}")
-        table = Table(self._session.spark, name, path)
-        kept.createOrReplaceTempView(name)
-        self._tables.add(table)
+        with ExitStack() as half_made:
+            if self._folder is None:
+                kept = frame.persist()
+                half_made.callback(kept.unpersist)
+            else:
+                path = self._folder / name
+                half_made.callback(remove, path)
+                frame.write.parquet(f"file://{path}")
+                kept = self._session.spark.read.schema(frame.schema).parquet(f"file://{path}")
+            table = Table(self._session.spark, name, path)
+            kept.createOrReplaceTempView(name)
+            self._tables.add(table)
+            after_an_error.callback(table.drop)
+            half_made.pop_all()
         return table
 
     def close(self, gone: bool) -> None:
@@ -117,9 +124,10 @@ def new_name() -> str:
 def _drop(spark: Any, name: str, path: Path | None, process: int) -> None:
     if os.getpid() != process:
         return
-    try:
-        spark.catalog.dropTempView(name)
-    except kinds():
-        pass  # the cluster is gone, and the table with it
-    if path is not None:
-        remove(path)
+    with uninterrupted():
+        try:
+            spark.catalog.dropTempView(name)
+        except kinds():
+            pass  # the cluster is gone, and the table with it
+        if path is not None:
+            remove(path)

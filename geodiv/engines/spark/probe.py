@@ -7,8 +7,7 @@ from typing import Any
 
 from ...errors import GeodivError, UsageError
 from ...grids.protocol import Grid
-from .failures import explained
-from .session import Session, within
+from .session import Session
 from .shipping import by_value, shipped
 from .workers import about, sampled, versions
 
@@ -25,17 +24,20 @@ def probe(session: Session, grid: Grid, patience: float) -> bool:
     """
     spark = session.spark
     work = shipped(about, by_value((sampled, grid)))
-    frame = spark.range(0, TASKS, 1, TASKS).mapInArrow(work, "said string").persist()
+
+    def asked() -> tuple[list[str], list[str]]:
+        frame = spark.range(0, TASKS, 1, TASKS).mapInArrow(work, "said string").persist()
+        try:
+            return _words(frame), _words(frame)
+        finally:
+            frame.unpersist()
 
     def late() -> GeodivError:
         return UsageError(
             f"{session.name}: no worker answered in {patience:g} s. See that some are free and reach this machine."
         )
 
-    with explained(session.name):
-        said = within(patience, lambda: _words(frame), late)
-        again = _words(frame)
-        frame.unpersist()
+    said, again = session.job(asked, patience, late)
     _check(said, grid, session.name)
     return not set(said).isdisjoint(again)
 

@@ -23,7 +23,6 @@ from ...sources import PARQUET, TEXT, Source, open_source
 from ...sources.csvfile import CsvSource, delimiter_of
 from ...sources.parquet import ParquetSource
 from ...sources.several import SeveralSource
-from .failures import explained
 from .session import Session
 
 CSV = {
@@ -137,10 +136,9 @@ def _parquet(opened: Source, parts: Sequence[Any], spec: VisitSpec, session: Ses
     layout = _layout(opened, spec)
     for column in layout.columns:
         _check_type(opened.name, column, opened.columns[column])
-    with explained(session.name):
-        frame = session.spark.read.parquet(*(_address(part.path, session) for part in parts))
-        texts = {c for c in layout.columns if pa.types.is_dictionary(opened.columns[c])}
-        frame = _selected(frame, layout, texts)
+    addresses = [_address(part.path, session) for part in parts]
+    texts = {c for c in layout.columns if pa.types.is_dictionary(opened.columns[c])}
+    frame = session.job(lambda: _selected(session.spark.read.parquet(*addresses), layout, texts))
     rows = sum(pq.read_metadata(part.path).num_rows for part in parts)
     return Distributed(frame, layout, opened.digest() or "", rows=rows)
 
@@ -148,14 +146,16 @@ def _parquet(opened: Source, parts: Sequence[Any], spec: VisitSpec, session: Ses
 def _csv(opened: Source, parts: Sequence[Any], spec: VisitSpec, session: Session) -> Distributed:
     """One frame for each kind of header: Spark goes by the position of a column, not by its name."""
     layout = _layout(opened, spec)
-    frames = []
-    with explained(session.name):
+
+    def read() -> Any:
+        frames = []
         for (delimiter, *names), same in groupby(parts, lambda part: (part.delimiter, *part.columns)):
             schema = ", ".join(f"{_quoted(name)} string" for name in names)
             reader = session.spark.read.options(**CSV, sep=delimiter).schema(schema)
             frames.append(_selected(reader.csv([_address(part.path, session) for part in same]), layout))
-    frame = reduce(lambda one, other: one.unionAll(other), frames)
-    return Distributed(frame, layout, opened.digest() or "", csv=True)
+        return reduce(lambda one, other: one.unionAll(other), frames)
+
+    return Distributed(session.job(read), layout, opened.digest() or "", csv=True)
 
 
 def _far(texts: list[str], spec: VisitSpec, session: Session) -> Distributed:
@@ -170,19 +170,19 @@ def _far(texts: list[str], spec: VisitSpec, session: Session) -> Distributed:
             f"expected Parquet or CSV files on the cluster, got {listed(texts, 3)}. "
             "Other formats are read from this machine."
         )
-    with explained(session.name):
-        if csv:
-            first = session.spark.read.text(texts).limit(1).toArrow().column(0).to_pylist()
-            options = {**CSV, "enforceSchema": "false", "sep": delimiter_of("".join(first))}
-            frame = session.spark.read.options(**options).csv(texts)
-        else:
-            frame = session.spark.read.option("recursiveFileLookup", "true").parquet(*texts)
-        return _framed(frame, listed(texts, 3), spec, session, csv=csv)
+
+    def read() -> Any:
+        if not csv:
+            return session.spark.read.option("recursiveFileLookup", "true").parquet(*texts)
+        first = session.spark.read.text(texts).limit(1).toArrow().column(0).to_pylist()
+        options = {**CSV, "enforceSchema": "false", "sep": delimiter_of("".join(first))}
+        return session.spark.read.options(**options).csv(texts)
+
+    return _framed(session.job(read), listed(texts, 3), spec, session, csv=csv)
 
 
 def _framed(frame: Any, name: str, spec: VisitSpec, session: Session, csv: bool = False) -> Distributed:
-    with explained(session.name):
-        fields = list(frame.schema.fields)
+    fields = session.job(lambda: list(frame.schema.fields))
     if not fields:
         raise SourceError(f"expected visits at {name}, got nothing. Check the path.")
     names = [each.name for each in fields]
@@ -194,8 +194,7 @@ def _framed(frame: Any, name: str, spec: VisitSpec, session: Session, csv: bool 
         kind = described.columns[column]
         if kind.typeName() not in PLAIN:
             raise _other_text(name, column, kind.simpleString())
-    with explained(session.name):
-        return Distributed(_selected(frame, layout), layout, csv=csv)
+    return Distributed(session.job(lambda: _selected(frame, layout)), layout, csv=csv)
 
 
 def _layout(described: Any, spec: VisitSpec) -> Layout:

@@ -20,7 +20,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ...errors import GeodivError, UsageError
+from ...interrupts import uninterrupted
 from .failures import explained
+from .jobs import job
 
 T = TypeVar("T")
 OLDEST = (4, 1)
@@ -70,6 +72,16 @@ class Session:
     def gone(self) -> bool:
         """Whether the server of a Spark Connect session takes no more connections."""
         return self.connect and _refusal(self.hosts) is not None
+
+    def job(
+        self,
+        work: Callable[[], T],
+        seconds: float | None = None,
+        late: Callable[[], GeodivError] | None = None,
+    ) -> T:
+        """What `work` gives, which asks something of the session; see `jobs.job`. Its errors are geodiv's."""
+        with explained(self.name):
+            return job(self.spark, work, seconds, late)
 
     def stop(self) -> None:
         """Stop the session if it was started here."""
@@ -260,7 +272,8 @@ def _classic(address: str, name: str, near: bool, patience: float) -> Any:
         builder = builder.config("spark.driver.host", "127.0.0.1").config(
             "spark.driver.bindAddress", "127.0.0.1"
         )
-    with _silent(), _python(address), explained(name):
+    # one that is interrupted while it starts Java leaves it behind; nor does its own handler of Ctrl-C stay
+    with _silent(), _python(address), explained(name), uninterrupted():
         return builder.getOrCreate()
 
 
