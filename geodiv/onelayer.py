@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,11 +139,14 @@ def _write_layer(
     release: Release, path: str | Path, overwrite: bool, cells: Any, driver: str, options: dict[str, str]
 ) -> None:
     def write(file: Path, text: str) -> None:
+        # in memory first: GDAL says nothing when the last bytes of a file find no room on the disk
+        content = io.BytesIO()
         with failing(path), gdal_options(GDAL_PAM_ENABLED="NO"):
             pyogrio.write_dataframe(
-                cells, file, layer="cells", driver=driver, use_arrow=True, layer_options=options,
+                cells, content, layer="cells", driver=driver, use_arrow=True, layer_options=options,
                 geometry_type="MultiPolygon", promote_to_multi=True,
             )  # fmt: skip
+        file.write_bytes(content.getbuffer())
 
     write_with_json(release, path, overwrite, write)
 

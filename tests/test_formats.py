@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +21,7 @@ import geodiv as gd
 from geodiv.demo import fixtures
 from geodiv.errors import SourceError, UsageError, WriteError
 from geodiv.formats import FORMATS, format_of, read_release, write
+from geodiv.release import Release
 
 OUTLINED = [".gpkg", ".parquet", ".geoparquet", ".geojson", ".fgb"]
 
@@ -215,3 +219,43 @@ def test_a_release_is_written_as_it_was_made(tmp_path: Path, suffix: str) -> Non
     with pytest.raises(WriteError, match="expected its 4 zones, got 3"):
         made.to_file(tmp_path / f"r{suffix}")
     assert not list(tmp_path.iterdir())
+
+
+def many() -> Release:
+    """A release larger than its metadata: the same zones over and over, under other ids."""
+    made = release()
+    cells, counts = (
+        pd.concat([table.assign(cell_id=f"{i}-" + table["cell_id"]) for i in range(100)], ignore_index=True)
+        for table in (made.cells, made.counts)
+    )
+    return replace(made, cells=cells, counts=counts, metadata=made.metadata | {"zones": len(cells)})
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of the file size are POSIX")
+@pytest.mark.parametrize("suffix", [s for s in FORMATS if s != ".gpkg"])  # which has a test of its own
+def test_a_disk_that_is_too_small_by_a_byte_is_an_error_and_loses_nothing(
+    tmp_path: Path, suffix: str
+) -> None:
+    """Writers may keep the last bytes until the file is closed, and say nothing then."""
+    path = tmp_path / f"r{suffix}"
+    write(many(), path)
+    size, former = path.stat().st_size, path.read_bytes()
+    room = (tmp_path / "r.json").stat().st_size  # which is written first
+    limits = sorted({room, (room + size) // 2, size - 4096, size - 1} & set(range(room, size)))
+    code = (
+        "import resource, sys; sys.path[:0] = sys.argv[3:]\n"
+        "from test_formats import many; from geodiv.formats import write; from geodiv.errors import WriteError\n"
+        "path, made = sys.argv[1], many()\n"
+        "for limit in eval(sys.argv[2]):\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))\n"
+        "    try: write(made, path, overwrite=True)\n"
+        "    except WriteError as error: assert 'Nothing was changed' in str(error), error\n"
+        "    else: print('written with', limit)\n"
+    )
+    where = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
+    command = [sys.executable, "-c", code, str(path), str(limits), *where]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert len(limits) >= 2
+    assert (run.returncode, run.stdout) == (0, ""), run.stderr
+    assert path.read_bytes() == former
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([path.name, "r.json"])
