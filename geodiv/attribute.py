@@ -81,6 +81,14 @@ class Nominal:
         A value outside the taxonomy is an error, or keeps itself at every level.
     distance : {"total variation", "hierarchical"}
         Hierarchical needs a taxonomy: two values are height(lowest common ancestor) / height apart.
+
+    Examples
+    --------
+    >>> from geodiv import Taxonomy
+    >>> poi = Taxonomy.of({"clinic": "appointment", "salon": "appointment", "bar": "evening"}, name="poi")
+    >>> activity = Nominal("poi_category", taxonomy=poi, missing=["", -999], sensitive=["clinic"])
+    >>> activity.missing
+    ('', '-999')
     """
 
     column: str
@@ -142,6 +150,11 @@ class Ordinal:
         Where the values lie (band midpoints), ascending; equal gaps otherwise. Any unit.
     taxonomy, missing, sensitive, gates, level
         As for `Nominal`; the labels of a taxonomy hold neighbouring values only.
+
+    Examples
+    --------
+    >>> Ordinal("price", order=[1, 2, 3, 4], missing=[-999]).order
+    ('1', '2', '3', '4')
     """
 
     column: str

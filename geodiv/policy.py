@@ -268,6 +268,12 @@ class Policy:
     ------
     PolicyError
         A threshold out of its range, an unknown remedy or reference.
+
+    Examples
+    --------
+    >>> policy = Policy(l_min=3, t_max=0.3, reference=Ring(order=1, max_order=3, min_persons=30))
+    >>> policy.k_min, policy.ladder
+    (10, ('recode', 'merge', 'suppress'))
     """
 
     k_min: int = 10
