@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from .errors import SourceError, WriteError, listed
 
@@ -231,12 +232,19 @@ def as_read(frame: Any, table: Table) -> Any:
             f"table '{table.name}': expected the columns {listed(names, 20)}, got no {listed(lacking)}."
         )
     for column in table.columns:
-        if column.kind != "text":
-            frame[column.name] = _numbers_read(frame[column.name], column, table)
-        else:
-            text = frame[column.name].astype(object)
-            frame[column.name] = text.where(text.notna(), None)
+        read = _texts_read if column.kind == "text" else _numbers_read
+        frame[column.name] = read(frame[column.name], column, table)
     return frame
+
+
+def _texts_read(values: pd.Series[Any], column: Column, table: Table) -> pd.Series[Any]:
+    try:
+        texts = values.astype(object)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise SourceError(
+            f"table '{table.name}': expected text in UTF-8 in column '{column.name}', got bytes that are not."
+        ) from error
+    return texts.where(texts.notna(), None)
 
 
 def _numbers_read(values: pd.Series[Any], column: Column, table: Table) -> pd.Series[Any]:

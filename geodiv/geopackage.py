@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
 import pandas as pd
+import pyarrow as pa
 import pyogrio
 from pyogrio import errors as ogr
 
@@ -264,11 +265,20 @@ def _stored_metadata(path: Path) -> dict[str, Any]:
     return parsed(text, f"'{path}'")
 
 
-def _read_layer(path: Path, name: str) -> Any:
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """What OGR says of a file that it cannot read becomes a SourceError that says what was expected."""
     try:
-        return pyogrio.read_dataframe(path, layer=name, use_arrow=True)
+        yield
     except OGR_ERRORS as error:
-        raise SourceError(f"expected a table '{name}' in '{path}', got: {error}.") from error
+        raise SourceError(f"expected {what}, got: {error}.") from error
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise SourceError(f"expected {what}, got text that is no UTF-8. The file is damaged.") from error
+
+
+def _read_layer(path: Path, name: str) -> Any:
+    with reading(f"a table '{name}' in '{path}'"):
+        return pyogrio.read_dataframe(path, layer=name, use_arrow=True)
 
 
 def _compare(beside: Path, metadata: dict[str, Any]) -> list[str]:

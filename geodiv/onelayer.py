@@ -13,7 +13,7 @@ import pyogrio
 
 from .columns import release_tables, typed
 from .errors import SourceError, UsageError
-from .geopackage import OGR_ERRORS, failing, gdal_options
+from .geopackage import failing, gdal_options, reading
 from .partial import located_cells, partial_release, write_with_json
 from .spreadsheet import guarded, unguarded
 
@@ -155,10 +155,8 @@ def _read_layer(path: str | Path, **options: str) -> Release:
     path = Path(path)
     if not path.is_file():
         raise SourceError(f"expected a release at '{path}', got no such file. Check the path.")
-    try:
+    with reading(f"the zones of a release in '{path}'"):
         cells = pyogrio.read_dataframe(path, use_arrow=True, **options)
-    except OGR_ERRORS as error:
-        raise SourceError(f"expected the zones of a release in '{path}', got: {error}.") from error
     if "cell_id" in cells.columns:
         cells = cells.sort_values("cell_id", ignore_index=True)
     return partial_release(path, cells=cells, notes=(_MOVED,) if options else ())

@@ -9,6 +9,7 @@ import h3.api.numpy_int as h3
 import pandas as pd
 
 from .cellsize import Size, suggested_size
+from .intake.textcolumn import check_encoding
 from .policy_file import quoted
 from .recognise import Candidate, Columns, recognised
 from .sources import Source, need, open_source
@@ -55,6 +56,8 @@ def suggested_policy(
         opened = opened.held()
     names = [name for name in opened.columns if name != opened.geometry]
     table = next(iter(opened.batches(names, None)))
+    for name in names:
+        check_encoding(table[name], name)
     columns = recognised(opened, table, None if person is None else need(opened, person, "the person"))
     size = suggested_size(opened, columns, layer=layer, crs=crs, k_min=k_min)
     common = _common_values(table, columns, k_min)

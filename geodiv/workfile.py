@@ -14,7 +14,7 @@ import pyogrio
 
 from .columns import as_read, work_tables
 from .errors import SourceError
-from .geopackage import OGR_ERRORS, RELEASE_URI, WORK_URI
+from .geopackage import RELEASE_URI, WORK_URI, reading
 from .metadata import parsed
 
 
@@ -54,12 +54,10 @@ def read_work(path: str | Path) -> Work:
             f"expected a work file of geodiv in '{path}', got another kind of file. "
             "Give one that `geodiv score -o` or `geodiv enforce --work` wrote."
         )
-    try:
+    with reading(f"the tables of a work file in '{path}'"):
         cells = pyogrio.read_dataframe(path, layer="cells")
         names = ("scores", "final_scores", "rounds", "intake")
         tables = {name: pyogrio.read_dataframe(path, layer=name, read_geometry=False) for name in names}
-    except OGR_ERRORS as error:
-        raise SourceError(f"expected the tables of a work file in '{path}', got: {error}.") from error
     known = work_tables(cells.columns)
     return Work(
         cells=as_read(cells, known["cells"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -20,3 +21,6 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+# A shell starts what runs in its background with Ctrl-C ignored, and its children with it; the tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -174,3 +174,58 @@ def test_statistics_that_lie_change_nothing(tmp_path: Path, enforce: Any) -> Non
     assert pq.read_metadata(path).row_group(0).column(3).statistics.min == "zzzz"
     assert cli.run(["enforce", str(path), *FLAGS, "-o", "lying.gpkg"]) == 0
     pd.testing.assert_frame_equal(gd.read_release("lying.gpkg").counts, honest.counts)
+
+
+READERS = (["score", "bad.parquet", *FLAGS, "-o", "w.gpkg"], ["init", "bad.parquet"])
+NO_TEXT = b"\xfc"
+"""No UTF-8 begins like this."""
+
+
+@pytest.fixture
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+    """Exit code of a command in a folder of its own, and what it printed, on both streams."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*command: str) -> tuple[int, str]:
+        code = cli.run(list(command))
+        return code, "".join(capfd.readouterr())
+
+    return call
+
+
+@pytest.mark.parametrize("column", ["who", "poi"])
+@pytest.mark.parametrize("kind", ["plain", "dictionary"])
+def test_text_that_is_no_utf8_is_one_line(said: Any, column: str, kind: str) -> None:
+    frame = pa.Table.from_pandas(crowd(), preserve_index=False)
+    values = pa.array([NO_TEXT if row == 3 else b"x" for row in range(frame.num_rows)], pa.binary())
+    values = pa.Array.from_buffers(pa.string(), len(values), values.buffers())
+    if kind == "dictionary":
+        values = values.dictionary_encode()
+    table = frame.set_column(frame.column_names.index(column), column, values)
+    pq.write_table(table, "bad.parquet")
+    expected = f"expected text in UTF-8 in column '{column}', got bytes that are not"
+    for source in (table, "bad.parquet"):
+        with pytest.raises(gd.SourceError, match=expected):
+            gd.tabulate(
+                source, grid=gd.H3Grid(8), person="who", attributes=[gd.Nominal("poi")], on_bad_rows="skip"
+            )
+    for command in READERS:
+        code, told = said(*command)
+        assert code == 3
+        assert expected in told
+        assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("at", [0, 1, 2], ids=["in a chunk", "in the schema", "everywhere"])
+def test_names_that_are_no_utf8_are_one_line(said: Any, at: int) -> None:
+    pq.write_table(pa.Table.from_pandas(crowd().assign(other=1)), "v.parquet", store_schema=False)
+    data = Path("v.parquet").read_bytes()
+    places = [i for i in range(len(data)) if data.startswith(b"other", i)]
+    for place in places if at == 2 else [places[at]]:
+        data = data[:place] + NO_TEXT + data[place + 1 :]
+    Path("bad.parquet").write_bytes(data)
+    for command in READERS:
+        code, told = said(*command)
+        assert code == 3
+        assert "bad.parquet" in told
+        assert told.count("\n") == 1

@@ -416,6 +416,9 @@ CHANGES = (
     "UPDATE counts SET persons = 0.5", "UPDATE counts SET persons = -1", "UPDATE counts SET share = 'x'",
     "UPDATE counts SET value = NULL", "UPDATE counts SET attribute = NULL", "UPDATE counts SET level = 1000000",
     "DELETE FROM counts", "UPDATE reference SET share = 'x'", "UPDATE reference SET share = -3",
+    *(f"UPDATE {column.replace('.', ' SET ')} = CAST(x'fc' AS TEXT) WHERE rowid = 2"  # no UTF-8
+      for column in ("cells.cell_id", "cells.remedy", "counts.value", "taxonomy.value", "reference.value")),
+    "UPDATE gpkg_geometry_columns SET column_name = CAST(x'fc' AS TEXT)",
     "DROP TABLE counts", "DROP TABLE reference", "ALTER TABLE counts DROP COLUMN share",
     "UPDATE taxonomy SET value = NULL",
     "UPDATE gpkg_metadata SET metadata = 7",

@@ -37,12 +37,15 @@ class TextColumn:
         Raises
         ------
         SourceError
-            The column holds lists, structs or bytes that are no text.
+            The column holds lists, structs or bytes that are no text in UTF-8.
         """
         try:
             encoded = _encoded(column, name)
             texts = _texts(encoded.dictionary)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            texts.validate(full=True)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
+            if _textual(column.type):
+                raise _no_text(name) from error
             raise SourceError(
                 f"expected values that can be written as text in column {name!r}, got {column.type}."
             ) from error
@@ -80,6 +83,21 @@ class TextColumn:
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), texts)
 
 
+def check_encoding(column: pa.ChunkedArray, name: str) -> None:
+    """Raise a SourceError where a column of text holds bytes that are no UTF-8; other columns are not looked at."""
+    if _textual(column.type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise _no_text(name) from error
+
+
+def _no_text(name: str) -> SourceError:
+    return SourceError(
+        f"expected text in UTF-8 in column {name!r}, got bytes that are not. Write the column anew as UTF-8."
+    )
+
+
 def _encoded(column: pa.ChunkedArray, name: str) -> pa.DictionaryArray:
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -113,6 +131,12 @@ def _texts(values: pa.Array) -> pa.Array:
         return values.cast(pa.large_binary()).cast(pa.large_string())
     texts = [as_text(value) for value in values.to_pylist()]
     return pa.array([None if text == MISSING else text for text in texts], pa.large_string())
+
+
+def _textual(kind: pa.DataType) -> bool:
+    """Whether a type promises text."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(value) in ("string", "large_string", "string_view")
 
 
 def _sure(kind: pa.DataType) -> bool:

@@ -15,7 +15,16 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from ..errors import SourceError
-from .source import IntArray, checked_rows, distinct_columns, file_digest, first_line, name_of, regroup
+from .source import (
+    UNREADABLE,
+    IntArray,
+    checked_rows,
+    distinct_columns,
+    file_digest,
+    first_line,
+    name_of,
+    regroup,
+)
 
 CODE = 4
 """Bytes a value up to which a text column can be codes into dictionaries, and these."""
@@ -36,7 +45,7 @@ class ParquetSource:
         """The file, its schema read."""
         try:
             schema = pq.read_schema(path)
-        except (OSError, pa.ArrowInvalid) as error:
+        except UNREADABLE as error:
             raise SourceError(
                 f"expected a Parquet file at {name_of(path)}, got: {first_line(error)}."
             ) from error
@@ -65,7 +74,7 @@ class ParquetSource:
                 parts = file.iter_batches(batch_size=min(rows_per_batch, 1 << 20), columns=list(columns))
                 schema = pa.schema([file.schema_arrow.field(c) for c in columns])
                 yield from regroup(parts, schema, rows_per_batch)
-        except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except UNREADABLE as error:
             raise SourceError(f"{self.name} cannot be read to its end: {first_line(error)}.") from error
 
     def _in_dictionaries(self, columns: Sequence[str]) -> list[str]:

@@ -65,6 +65,10 @@ class Source(Described, Protocol):
         ...
 
 
+UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
+"""What Arrow raises on damaged files; the last for names that are no UTF-8."""
+
+
 def name_of(path: Path | str) -> str:
     """A path as messages call it."""
     return f"'{path}'"

@@ -14,6 +14,7 @@ from pyproj import CRS
 from ..errors import SourceError, did_you_mean, listed
 from .parquet import declared_crs
 from .source import (
+    UNREADABLE,
     IntArray,
     checked_rows,
     digest_of_several,
@@ -51,7 +52,7 @@ class VectorSource:
             layer = _chosen(layers, layer, path)
             with pyogrio.open_arrow(path, layer=layer, use_pyarrow=True) as (meta, reader):
                 schema = reader.schema
-        except (DataSourceError, DataLayerError, pa.ArrowInvalid, ValueError) as error:
+        except (DataSourceError, DataLayerError, ValueError, *UNREADABLE) as error:
             if isinstance(error, SourceError):
                 raise
             raise SourceError(
@@ -104,7 +105,7 @@ class VectorSource:
             ) as (_, reader):
                 parts = (pa.Table.from_batches([part]).select(columns) for part in reader)
                 yield from regroup(parts, schema, rows_per_batch)
-        except (DataSourceError, OSError, pa.ArrowInvalid) as error:
+        except (DataSourceError, *UNREADABLE) as error:
             raise SourceError(f"{self.name} cannot be read to its end: {first_line(error)}.") from error
 
     def row_numbers(self, positions: IntArray) -> IntArray:
