@@ -97,17 +97,24 @@ def calls(tell: Callable[[int, FrameType], None]) -> Iterator[None]:
 
 
 def interrupted(arguments: tuple[str, ...], at: int) -> int:
-    """The exit code of a command that gets a real SIGINT at its call number `at`."""
+    """The exit code of a command that gets a real SIGINT at its call number `at`.
+
+    Python drops what is raised while it clears away a generator that nobody asks any more, so then the next call does.
+    """
+    dropped: list[Any] = []
 
     def tell(number: int, _: FrameType) -> None:
-        if number == at:
+        if number == at + len(dropped):
             signal.raise_signal(signal.SIGINT)
 
+    hook, sys.unraisablehook = sys.unraisablehook, dropped.append
     try:
         with calls(tell):
             return cli.run(arguments)
     except KeyboardInterrupt:  # before the command began
         return cli.INTERRUPTED
+    finally:
+        sys.unraisablehook = hook
 
 
 def moments(arguments: tuple[str, ...]) -> list[int]:
