@@ -69,7 +69,7 @@ remedy | text | Remedy | How the zone came to be published | geodiv_release_reme
 """)
 _RELEASE_ATTRIBUTE = _columns("""
 level | integer | level | Level of the taxonomy that the zone publishes; 0 is the finest
-top | text | most common | Published label with the most persons (ties: label order); empty when its count is hidden
+top | text | most common | Label with the largest count that is shown (ties: label order); empty when all are hidden
 effective | real | effective count | exp(entropy) of the shares; empty when coarser or hidden
 reference | text | reference | What the zone was judged against: ring:1, ..., global, region, weights, none
 """)

@@ -205,12 +205,15 @@ def _members(ids: NDArray[Any], start: IntArray) -> pd.Series[str]:
 
 
 def _tops(space: LabelSpace, shown: Shown, level: IntArray) -> NDArray[np.object_]:
-    """(zones,) most common published label, ties by label order; None where its count is hidden."""
-    order = np.lexsort((shown.label, -shown.persons, shown.zone))
+    """(zones,) most common label whose count is shown, ties by label order; None where all counts are hidden.
+
+    No hidden count is larger: of those that reach `count_min`, the smallest is hidden.
+    """
+    told = np.flatnonzero(~shown.hidden)
+    order = told[np.lexsort((shown.label[told], -shown.persons[told], shown.zone[told]))]
     zone, first = np.unique(shown.zone[order], return_index=True)
-    best = order[first]
     code = np.full(len(level), -1, dtype=np.int64)
-    code[zone] = np.where(shown.hidden[best], -1, shown.label[best])
+    code[zone] = shown.label[order[first]]
     return label_names(space, level, code)
 
 

@@ -915,10 +915,11 @@ def cell_row(t: Table, zone: Zone) -> dict[str, Any]:
     }
     for a, declared in enumerate(t.attributes):
         n = t.counts(zone.members, a, zone.levels[a])
-        top, dark = max(n, key=lambda label: n[label]), hidden(n, t.policy["count_min"])
+        dark = hidden(n, t.policy["count_min"])
+        told = [label for label in n if n[label] and label not in dark]
         fine = zone.levels[a] == 0 and not dark
         row[f"{declared.column}_level"] = zone.levels[a]
-        row[f"{declared.column}_top"] = None if top in dark else top  # it would tell the hidden labels apart
+        row[f"{declared.column}_top"] = max(told, key=lambda label: n[label], default=None)
         row[f"{declared.column}_effective"] = effective(shares(n)) if fine else None
         row[f"{declared.column}_reference"] = reference(t, zone.members)[0]
     return row

@@ -71,12 +71,18 @@ def test_a_hidden_count_takes_the_shares_and_the_effective_count_along() -> None
     assert shares[FAR].tolist() == [0.5, 0.5]
 
 
-def test_the_top_label_is_told_unless_its_count_is_hidden() -> None:
+def test_the_top_label_is_told_unless_all_counts_are_hidden() -> None:
     found = release({CENTRE: {"a": 9, "b": 2, "c": 5}, FAR: {"a": 9, "b": 2}, RING[0]: {"b": 5, "a": 5}})
     tops = found.cells.set_index("cell_id")["activity_top"]
     assert tops[CENTRE] == "a"
     assert tops[FAR] is None
     assert tops[RING[0]] == "a"
+
+
+def test_the_top_label_does_not_tell_that_a_hidden_one_is_as_common() -> None:
+    """With "a" hidden, "b" is hidden too: were no label on top, it would be known to tie with "c", and "a" to be 1."""
+    found = release({CENTRE: {"a": 1, "b": 4, "c": 4}, FAR: {"a": 1, "b": 3, "c": 4}})
+    assert found.cells["activity_top"].tolist() == ["c", "c"]
 
 
 def test_hiding_is_each_attributes_own_affair() -> None:

@@ -152,11 +152,10 @@ def _counts(release: Release, one: Published) -> Iterator[Fault]:
             for zone, n in zip(block.rows[none], (block.n + block.hidden)[none], strict=True):
                 what = "no counts fit its persons and what is hidden" if n.any() else "it has no counts"
                 yield "impossible counts" if n.any() else "missing counts", str(ids[zone]), column, what
-            best = np.where(block.hidden, 0, block.n).argmax(axis=1) if names else np.zeros(0, int)
-            for zone, covered, code in zip(
-                block.rows, np.asarray(block.hidden.any(axis=1)).tolist(), best.tolist(), strict=True
-            ):
-                if not (told[zone] == names[code] or (covered and told[zone] is None)):
+            shown = np.where(block.hidden, 0, block.n)
+            best = shown.argmax(axis=1) if names else np.zeros(0, int)
+            for zone, some, code in zip(block.rows, shown.any(axis=1).tolist(), best.tolist(), strict=True):
+                if told[zone] != (names[code] if some else None):
                     yield "top", str(ids[zone]), column, "the most common label is another one"
     yield from _derived(release, one)
 
