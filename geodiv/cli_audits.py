@@ -291,8 +291,9 @@ def sweep(
 
 def _table(frame: pd.DataFrame) -> str:
     """A table in plain text; no name in it steers the terminal."""
-    names = {column: frame[column].map(printable) for column in ("attribute",) if column in frame}
-    return frame.round(3).assign(**names).to_string(index=False, na_rep="-")
+    told = {"attribute": printable, "size": _number}
+    texts = {column: frame[column].map(tell) for column, tell in told.items() if column in frame}
+    return frame.round(3).assign(**texts).to_string(index=False, na_rep="-")
 
 
 def _over_sizes(
