@@ -46,7 +46,7 @@ TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("reference", "scores", "neighbourhoods", "bad_input", "subtraction", "verify", "oracles"),
     ),
     "release": (
-        ("release.py",),
+        ("release.py", "subtraction.py"),
         ("release", "subtraction", "enforcement", "fixtures", "globe", "oracles", "formats", "plots"),
     ),
     "geopackage": (

@@ -78,6 +78,25 @@ def test_a_suppressed_zone_put_back_fails_its_gates() -> None:
     }
 
 
+def test_where_nothing_is_published_nothing_is_left_to_subtract() -> None:
+    """Both cells fail, and all of them together are below l_min too: the release is empty, and honest."""
+    frame = visits({"a": {"clinic": 34, "gym": 1}, "b": {"clinic": 30, "gym": 1}})
+    policy = gd.Policy(k_min=10, l_min=2)
+    made = enforced(frame, policy).release
+    assert made.cells.empty
+    assert not audits.recount(made, facts(frame), policy).failed
+
+
+@pytest.mark.parametrize("reference", [gd.Global(), gd.Ring(order=1, min_persons=1)])
+def test_where_no_cell_has_k_persons_no_zone_has_a_reference(reference: gd.Global | gd.Ring) -> None:
+    one, other = "88196352e9fffff", "88196352edfffff"
+    frame = visits({one: {"clinic": 2, "gym": 1}, other: {"gym": 1, "retail": 2}})
+    policy = gd.Policy(k_min=5, l_min=2, reference=reference, residual=False)
+    made = enforced(frame, policy).release
+    assert made.cells["poi_reference"].tolist() == ["none"]
+    assert not audits.recount(made, facts(frame), policy).failed
+
+
 def test_a_zone_suppressed_for_the_rest_put_back_leaves_a_rest_that_is_not_safe() -> None:
     """c fails; a goes with it, so that the two together are diverse. With a put back c can be told by subtraction."""
     policy = gd.Policy(k_min=10, l_min=2, residual=True)

@@ -52,6 +52,7 @@ def test_coarser_zones_of_different_classes_do_not_hide_each_other() -> None:
     assert levels(enforced(crowd, {"a": 12}, {"c": 12}, share_max=0.6)) == [1]
     assert levels(enforced(crowd, {"a": 12}, {"b": 12}, share_max=0.6)) == [0, 1]
     assert levels(enforced(crowd, {"a": 8, "b": 4}, {"c": 8, "d": 4}, share_max=0.6)) == [1]
+    assert levels(enforced(crowd, {"a": 14, "c": 3, "d": 3}, {"b": 12}, share_max=0.6)) == [1]
 
 
 def test_a_class_may_be_one_of_what_is_not_published_too() -> None:
@@ -71,6 +72,18 @@ def test_a_class_of_which_one_value_is_left_is_that_value() -> None:
     """Both coarser zones show X and Y; of X nobody in them did b, so that all of it is a."""
     assert levels(enforced(EVEN, {"a": 9, "c": 8, "d": 2}, {"a": 8, "d": 9, "c": 2})) == [1]
     assert levels(enforced(EVEN, {"a": 9, "c": 8, "d": 2}, {"a": 7, "b": 1, "d": 9, "c": 2})) == [0, 1]
+    one_zone = enforced(EVEN, {"a": 9, "c": 8, "d": 2}, {"a": 20}, {"d": 20}, residual=False)
+    assert (one_zone.release.metadata["not_published"], levels(one_zone)) == (2, [1])
+
+
+@pytest.mark.parametrize(("other", "published"), [("a", [1, 2]), ("b", [0, 1, 2])])
+def test_a_class_of_which_one_value_is_left_is_that_value_for_one_person_too(
+    other: str, published: list[int]
+) -> None:
+    """Each of two coarser zones has one person in W."""
+    found = of_three(CROWD, {"a": 1, "c": 3, "e": 3}, {other: 1, "d": 3, "f": 3}, share_max=0.4)
+    assert sorted(found.release.cells["activity_level"]) == [0, 1, 1]
+    assert levels(found) == published
 
 
 @pytest.mark.parametrize(("more", "published"), [("", [0, 1]), ("f", [1])])
@@ -94,6 +107,9 @@ def test_less_than_the_third_decimal_tells_nothing() -> None:
     crowd = dict.fromkeys("abcd", 10_000)
     assert levels(enforced(crowd, {"a": 10, "c": 10})) == [0, 1]
     assert levels(enforced(crowd, {"a": 11, "c": 10})) == [1]
+    assert levels(enforced(dict.fromkeys("abcd", 9_995), {"a": 10, "c": 10})) == [0, 1], (
+        "20 of 40,000 are a half"
+    )
 
 
 def test_a_lone_cell_that_is_not_published_is_in_no_mix() -> None:
@@ -140,6 +156,23 @@ def test_what_a_finer_mix_leaves_of_a_class_has_to_hold_l() -> None:
     zones = (CROWD, *QUARTERS, HALVES, {"a": 18, "c": 2, "e": 18, "g": 2})
     assert levels(of_three(*zones, l_min=4.5)) == [0, 1, 2]
     assert levels(of_three(*zones, l_min=5)) == [2]
+
+
+def test_a_class_of_one_value_at_one_level_takes_nothing_from_a_coarser_one() -> None:
+    """X is c alone; both zones that show P hold c behind it, and the one that shows W and Y has none."""
+    rows = (("a", "W", "P"), ("b", "W", "P"), ("c", "X", "P"), ("e", "Y", "Q"), ("f", "Y", "Q"))
+    cells = (
+        dict.fromkeys("abcef", 30),
+        {"a": 9, "b": 1, "e": 9, "f": 1},
+        {"c": 10, "a": 1, "e": 11},
+        {"c": 10, "a": 1, "f": 11},
+    )
+    attribute = gd.Nominal("activity", taxonomy=gd.Taxonomy(rows))
+    found = gd.enforce(
+        tabulate(dict(zip(APART, cells, strict=False)), attribute), gd.Policy(k_min=5, share_max=0.4)
+    )
+    assert sorted(found.release.cells["activity_level"]) == [0, 1, 2, 2]
+    assert levels(found) == [0, 1, 2]
 
 
 def joined(

@@ -43,11 +43,12 @@ class Mixes:
         persons = facts.persons(np.arange(len(facts.cells)), len(facts.cells))
         eligible = np.asarray(meets("k_min", persons, policy.k_min))
         reference = policy.reference
-        scope = np.full(zones, "global", dtype=object)
+        everyone = "global" if eligible.any() else "none"
+        scope = np.full(zones, everyone, dtype=object)
         weight = CSR((zones, len(facts.cells)))
         if isinstance(reference, Global):
             return cls(facts, eligible, scope, weight)
-        scope[:] = reference.fallback
+        scope[:] = everyone if reference.fallback == "global" else "none"
         at = np.flatnonzero(zone >= 0)
         inside = CSR((np.ones(len(at)), (zone[at], at)), shape=(zones, len(facts.cells)))
         left = np.ones(zones, bool)

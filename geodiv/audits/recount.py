@@ -225,9 +225,9 @@ def _judged(
 
 
 def _residual(facts: Facts, policy: Policy, eligible: BoolArray, zone: IntArray) -> Iterator[str]:
-    """Why the eligible cells in no published zone are not safe as a group."""
+    """Why the eligible cells in no published zone are not safe as a group; where nothing is published, none is told."""
     left = eligible & (zone < 0)
-    if not left.any():
+    if not left.any() or (zone < 0).all():
         return
     if left.sum() < 2:
         yield "a single eligible cell is left out"
