@@ -521,3 +521,21 @@ def test_a_release_without_one_of_its_tables_is_an_error(table: str, tmp_path: P
         database.execute(f"DELETE FROM gpkg_contents WHERE table_name = '{table}'")
     with pytest.raises(SourceError, match=rf"expected a table '{table}' in '.*r\.gpkg', got"):
         read_release(path)
+
+
+def test_a_work_file_is_a_geopackage_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a work file"):
+        write_all(work(), tmp_path / "work.geojson")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("change", ["cells SET cell_id", "gpkg_geometry_columns SET column_name"])
+def test_text_that_is_no_utf8_is_an_error_of_one_line(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "r.gpkg"
+    write_release(release(), path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for (name,) in rows(path, "SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            database.execute(f'DROP TRIGGER "{name}"')
+        database.execute(f"UPDATE {change} = CAST(x'fc' AS TEXT)")
+    with pytest.raises(SourceError, match="UTF-8"):
+        read_release(path)
