@@ -18,4 +18,5 @@ again "$PYTHON" -m pip install --quiet "pyspark[connect]>=4.1,<4.3" "pysail>=0.7
 cd "$WORK/test"
 export GEODIV_NEEDS_SPARK=1
 "$PYTHON" -m pytest tests/test_engines.py -k "sail or standalone and (whole_run or several or 16_files)"
-"$PYTHON" -m pytest tests/test_engines_spark.py tests/test_engines_cluster.py
+"$PYTHON" -m pytest tests/test_engines_spark.py
+"$PYTHON" -m pytest tests/test_engines_cluster.py
