@@ -154,7 +154,9 @@ def _counts(release: Release, one: Published) -> Iterator[Fault]:
                 yield "impossible counts" if n.any() else "missing counts", str(ids[zone]), column, what
             shown = np.where(block.hidden, 0, block.n)
             best = shown.argmax(axis=1) if names else np.zeros(0, int)
-            for zone, some, code in zip(block.rows, shown.any(axis=1).tolist(), best.tolist(), strict=True):
+            for zone, some, code in zip(
+                block.rows, np.asarray(shown.any(axis=1)).tolist(), best.tolist(), strict=True
+            ):
                 if told[zone] != (names[code] if some else None):
                     yield "top", str(ids[zone]), column, "the most common label is another one"
     yield from _derived(release, one)
